@@ -1,0 +1,123 @@
+"""JSON lines to records."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from neardup.corpus.decode import check_format, decode, unreadable
+from neardup.errors import UnreadableError, UsageError
+
+SUFFIXES = (".jsonl", ".ndjson")
+
+# How many lines are looked at before a file is called something else than JSON lines.
+_SAMPLE = 100
+
+
+class BadRecordError(UnreadableError):
+    """One line is not a record."""
+
+
+def parse(line: bytes) -> tuple[dict[str, object], str | None]:
+    """Return the object on a line, and a note where its encoding had to be guessed.
+
+    Raises BadRecordError.
+    """
+    try:
+        text, note = decode(line)
+        # A mark or a record separator (RFC 7464) before an object is harmless.
+        record = json.loads(text.lstrip("\ufeff\x1e"))
+    except UnreadableError as error:
+        raise BadRecordError(str(error)) from None
+    except json.JSONDecodeError as error:
+        raise BadRecordError(f"not JSON: {error.msg.lower()} at column {error.colno}") from None
+    except RecursionError:
+        raise BadRecordError("not JSON: nested too deeply") from None
+    except ValueError as error:  # a number of too many digits
+        raise BadRecordError(f"not JSON: {error}") from None
+    if not isinstance(record, dict):
+        raise BadRecordError(f"a JSON {_kind(record)}, not an object")
+    return record, note
+
+
+def text_of(record: dict[str, object], field: str) -> str:
+    """Return the text of a record; raises BadRecordError, which names what is there instead."""
+    if field not in record:
+        raise BadRecordError(f"no field {field!r}")
+    text = record[field]
+    if not isinstance(text, str):
+        raise BadRecordError(f"field {field!r} is {_kind(text)}, not a string")
+    return text
+
+
+def id_of(record: dict[str, object], field: str) -> str | None:
+    """Return the id of a record if it has one: a string that is not empty, or a number."""
+    id = record.get(field)
+    if isinstance(id, str) and id:
+        # Half a surrogate pair cannot be written to a file.
+        return id.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(id, int | float) and not isinstance(id, bool):
+        return str(id)
+    return None
+
+
+def lines(file: BinaryIO) -> Iterator[tuple[int, int, bytes]]:
+    """Yield number (from 1), byte offset and content of every line that is not blank."""
+    offset = 0
+    for number, line in enumerate(file, 1):
+        if line.strip():
+            yield number, offset, line
+        offset += len(line)
+
+
+def check(file: BinaryIO, text_field: str) -> None:
+    """Look at the beginning of a file before work starts.
+
+    Raises
+    ------
+    UnreadableError
+        The file does not hold JSON lines at all.
+    UsageError
+        None of its first records has the text field; the message names the fields there are.
+    """
+    with unreadable():
+        head = file.read(4096)
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise UnreadableError("UTF-16 or UTF-32; JSON lines are UTF-8")
+    check_format(head)
+    if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
+        raise UnreadableError("a JSON array, not JSON lines; write one object a line")
+    file.seek(0)
+    fields: dict[str, None] = {}
+    looked_at = 0
+    with unreadable():
+        for _, _, line in lines(file):
+            looked_at += 1
+            try:
+                record, _ = parse(line)
+            except BadRecordError:
+                record = {}
+            if text_field in record:
+                return
+            fields.update(dict.fromkeys(record))
+            if looked_at == _SAMPLE:
+                break
+    if fields:
+        raise UsageError(f"no field {text_field!r}; there are: {', '.join(map(str, fields))}")
+    if looked_at:
+        what = "JSON over several lines" if head.lstrip().startswith(b"{") else "not JSON lines"
+        raise UnreadableError(f"{what}; write one object a line")
+
+
+def _kind(value: object) -> str:
+    names: dict[type, str] = {
+        dict: "object",
+        list: "array",
+        str: "string",
+        bool: "boolean",
+        type(None): "null",
+    }
+    return names.get(type(value), "number")
+
+

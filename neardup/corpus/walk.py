@@ -1,0 +1,145 @@
+"""Directories to files: each file once, in the sorted order of ids."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from neardup.errors import UsageError
+from neardup.tables import Tally
+
+#: What the summary calls things that are left out by default.
+HIDDEN = "hidden files and folders left out (--hidden reads them)"
+LINKS = "symbolic links not followed"
+
+#: The stage of a path that was asked for by name and cannot be read.
+ARGUMENT = "argument"
+
+FileKey = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file to read. ``id`` is its path relative to the scanned root, with ``/``; when there are
+    several roots it begins with the root as it was given."""
+
+    path: str
+    id: str
+
+
+def file_key(status: os.stat_result) -> FileKey:
+    """What two names of one file have in common."""
+    return status.st_dev, status.st_ino
+
+
+def walk(
+    paths: Sequence[str], tally: Tally, hidden: bool = False, leave_out: frozenset[FileKey] = frozenset()
+) -> Iterator[File]:
+    """Yield every regular file under the paths, in document order: root by root, in each the sorted
+    order of ids (by code point).
+
+    Symbolic links are not followed, except where a path given is one. What is left out or cannot
+    be read is entered into the tally. A file reached twice counts once: silently when by the same
+    path, named when it is a hard link.
+
+    Parameters
+    ----------
+    paths : files and directories
+    tally : filled
+    hidden : also read what begins with a dot
+    leave_out : files not to read, such as the outputs of this run
+
+    Raises
+    ------
+    UsageError
+        None of the paths exists.
+    """
+    roots = _roots(paths, tally)
+    # A file can only come twice by a second root or a second name.
+    seen: dict[FileKey, str] = {}
+    for root, status in roots:
+        prefix = "" if len(roots) == 1 else _as_id(os.path.normpath(root))
+        if stat.S_ISDIR(status.st_mode):
+            found = _walk_directory(root, prefix, tally, hidden)
+        else:
+            found = iter([(File(root, prefix or os.path.basename(root)), status)])
+        for file, status in found:
+            key = file_key(status)
+            if key in leave_out:
+                tally.note("outputs of this run left out")
+                continue
+            if not stat.S_ISREG(status.st_mode):
+                tally.skip(file.id, ARGUMENT if file.path == root else "walk", "not a regular file")
+                continue
+            if len(roots) > 1 or status.st_nlink > 1:
+                first = seen.setdefault(key, file.id)
+                if first != file.id:
+                    if status.st_nlink > 1:
+                        tally.skip(file.id, "walk", f"the same file as {first}")
+                    continue
+            yield file
+
+
+def _roots(paths: Sequence[str], tally: Tally) -> list[tuple[str, os.stat_result]]:
+    """Return the paths that exist, each once."""
+    roots: dict[FileKey, tuple[str, os.stat_result]] = {}
+    for path in paths:
+        try:
+            status = os.stat(path)
+        except OSError as error:
+            tally.skip(path, ARGUMENT, (error.strerror or str(error)).lower())
+        except ValueError as error:  # a NUL in the name
+            tally.skip(path, ARGUMENT, str(error))
+        else:
+            roots.setdefault(file_key(status), (path, status))
+    if not roots:
+        if not paths:
+            raise UsageError("no documents given; name a file or a directory")
+        raise UsageError("\n".join(f"{skip.id}: {skip.reason}" for skip in tally.skipped))
+    return list(roots.values())
+
+
+def _walk_directory(
+    root: str, prefix: str, tally: Tally, hidden: bool
+) -> Iterator[tuple[File, os.stat_result]]:
+    """Yield what lies below a directory, except directories, links and hidden things."""
+    stack = [iter([(prefix, root)])]
+    while stack:
+        entry = next(stack[-1], None)
+        if entry is None:
+            stack.pop()
+            continue
+        id, path = entry
+        try:
+            status = os.lstat(path) if path != root else os.stat(path)
+            if stat.S_ISLNK(status.st_mode):
+                tally.note(LINKS)
+            elif stat.S_ISDIR(status.st_mode):
+                stack.append(iter(_entries(path, id, tally, hidden)))
+            else:
+                yield File(path, id), status
+        except OSError as error:
+            stage = ARGUMENT if path == root else "walk"
+            tally.skip(id or path, stage, (error.strerror or str(error)).lower())
+
+
+def _entries(directory: str, id: str, tally: Tally, hidden: bool) -> list[tuple[str, str]]:
+    """Return id and path of what lies in one directory, in the order that makes whole ids sorted:
+    a directory sorts as if its name ended in ``/``."""
+    found = []
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            if entry.name.startswith(".") and not hidden:
+                tally.note(HIDDEN)
+                continue
+            child = f"{id}/{entry.name}" if id else entry.name
+            is_directory = entry.is_dir(follow_symlinks=False)
+            found.append((child + "/" if is_directory else child, child, entry.path))
+    found.sort()
+    return [(child, path) for _, child, path in found]
+
+
+def _as_id(path: str) -> str:
+    return path if os.sep == "/" else path.replace(os.sep, "/")

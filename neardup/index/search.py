@@ -1,0 +1,237 @@
+"""Spin, sort, compare: the pairs of fingerprints within a Hamming distance.
+
+Each table of a plan brings its key bits to the top, sorts, and compares what has come to lie
+together. Exact search compares every pair within a run of equal keys; window search compares
+neighbours in the order of the whole rotated word and is approximate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from neardup.errors import UsageError
+from neardup.index.plan import BITS, choose
+from neardup.tables import IntArray, Pairs, SearchPlan, UInt8Array, UInt64Array
+
+# Rows compared at once: they stay in the level-2 cache for all lags.
+_CHUNK = 1 << 15
+
+Found = tuple[IntArray, IntArray, UInt8Array]
+
+
+def pairs(bits: UInt64Array, k: int) -> Pairs:
+    """Return every pair of fingerprints at Hamming distance <= k. Exact.
+
+    Parameters
+    ----------
+    bits : uint64 (n,)
+    k : int, 0 to 64
+
+    Returns
+    -------
+    Pairs
+        Rows of ``bits``; ``similarity`` is NaN.
+    """
+    return exact(bits, choose(len(bits), k))
+
+
+def exact(bits: UInt64Array, plan: SearchPlan) -> Pairs:
+    """Return every pair within ``plan.max_distance``: complete if the plan is.
+
+    Equal fingerprints are searched once: a thousand of them are one row, and their pairs are
+    made afterwards.
+    """
+    ordered = np.sort(bits)
+    if not (ordered[1:] == ordered[:-1]).any():
+        return _collect(_tables(bits, plan))
+    unique, group = np.unique(bits, return_inverse=True)
+    sizes = np.bincount(group)
+    rows = np.argsort(group, kind="stable")
+    ends = np.cumsum(sizes)
+    return _collect(_expand(_tables(unique, plan), rows, ends - sizes, sizes))
+
+
+def window(bits: UInt64Array, k: int, rotations: int, width: int) -> Pairs:
+    """Return pairs at Hamming distance <= k that come to lie within ``width`` places of each other
+    in the sorted order of one of the rotations. Approximate: pairs are missed, and more when
+    more documents lie between.
+
+    The order is closed to a ring: after the last comes the first. Equal words keep document order.
+
+    Parameters
+    ----------
+    bits : uint64 (n,)
+    k : int, 0 to 64
+    rotations : int, 1 to 64
+        Rotation t turns every word left by ``64 * t // rotations`` bits.
+    width : int, at least 1
+        How many following neighbours each fingerprint is compared with.
+
+    Notes
+    -----
+    The method is folklore around Manku, Jain, Das Sarma (WWW 2007); it goes back to Charikar
+    (STOC 2002), section 3 (PLEB), and Ravichandran, Pantel, Hovy (ACL 2005), section 2.4.
+    """
+    if not 0 <= k <= BITS:
+        raise UsageError(f"the threshold is a number of bits from 0 to {BITS}, not {k}")
+    if not 1 <= rotations <= BITS:
+        raise UsageError(f"rotations go from 1 to {BITS}, not {rotations}")
+    if width < 1:
+        raise UsageError(f"the window is at least 1, not {width}")
+    found = _collect(_windows(bits, k, rotations, width))
+    first = np.ones(len(found), np.bool_)
+    first[1:] = (found.left[1:] != found.left[:-1]) | (found.right[1:] != found.right[:-1])
+    return found.take(first)
+
+
+def _windows(bits: UInt64Array, k: int, rotations: int, width: int) -> Iterator[Found]:
+    for turn in range(rotations):
+        order = np.argsort(_rotate(bits, BITS * turn // rotations), kind="stable")
+        word = bits[order]
+        for lag in range(1, min(width, len(bits) - 1) + 1):
+            distance = np.bitwise_count(word ^ np.roll(word, -lag))
+            near = np.flatnonzero(distance <= k)
+            yield order[near], np.roll(order, -lag)[near], distance[near]
+
+
+def _rotate(bits: UInt64Array, places: int) -> UInt64Array:
+    if places == 0:
+        return bits
+    return (bits << np.uint64(places)) | (bits >> np.uint64(BITS - places))
+
+
+def _collect(found: Iterator[Found]) -> Pairs:
+    parts = [
+        Pairs.candidates(np.minimum(a, b), np.maximum(a, b), distance)
+        for a, b, distance in found
+        if len(a)
+    ]
+    return Pairs.concatenate(parts).sorted()
+
+
+def _expand(
+    found: Iterator[Found], rows: IntArray, starts: IntArray, sizes: IntArray
+) -> Iterator[Found]:
+    """Turn pairs of groups of equal fingerprints into pairs of their members, and add the pairs
+    inside each group. The members of group g are ``rows[starts[g] : starts[g] + sizes[g]]``."""
+    for a, b, distance in found:
+        counts = sizes[a] * sizes[b]
+        nth = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        width = np.repeat(sizes[b], counts)
+        left = rows[np.repeat(starts[a], counts) + nth // width]
+        right = rows[np.repeat(starts[b], counts) + nth % width]
+        yield left, right, np.repeat(distance, counts)
+    for lag in range(1, int(sizes.max(initial=1))):
+        large = sizes > lag
+        counts = sizes[large] - lag
+        nth = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        first = np.repeat(starts[large], counts) + nth
+        yield rows[first], rows[first + lag], np.zeros(len(first), np.uint8)
+
+
+def _tables(bits: UInt64Array, plan: SearchPlan) -> Iterator[Found]:
+    """Yield the pairs of every table that no earlier table has seen."""
+    for t, mask in enumerate(plan.masks):
+        rows, run_ends = _sort_by_key(bits, int(mask))
+        word = bits[rows]
+        for i, j, distance in _gather(
+            found
+            for low in range(0, len(bits), _CHUNK)
+            for found in _near_in_runs(word, run_ends, low, plan.max_distance)
+        ):
+            difference = word[i] ^ word[j]
+            # What an earlier table has under one key is already reported.
+            new = np.flatnonzero(difference & mask == 0)
+            for earlier in plan.masks[:t]:
+                new = new[difference[new] & earlier != 0]
+            yield rows[i[new]], rows[j[new]], distance[new]
+
+
+def _gather(parts: Iterator[Found]) -> Iterator[Found]:
+    """Join small parts into ones of at least ``_CHUNK`` pairs."""
+    pending: list[Found] = []
+    count = 0
+    for part in parts:
+        pending.append(part)
+        count += len(part[0])
+        if count >= _CHUNK:
+            yield _join(pending)
+            pending, count = [], 0
+    if pending:
+        yield _join(pending)
+
+
+def _join(parts: list[Found]) -> Found:
+    i, j, distance = zip(*parts, strict=True)
+    return np.concatenate(i), np.concatenate(j), np.concatenate(distance)
+
+
+def _sort_by_key(bits: UInt64Array, mask: int) -> tuple[IntArray, IntArray]:
+    """Return the rows ordered by their bits under the mask, and where each run of equal keys ends.
+
+    One sort of words with the key on top and the row number below is several times faster than an
+    argsort.
+    """
+    n = len(bits)
+    if mask == 0:
+        return np.arange(n), np.full(min(n, 1), n)
+    row_bits = np.uint64(max(n - 1, 1).bit_length())
+    packed = np.empty(n, np.uint64)
+    for low in range(0, n, _CHUNK):
+        chunk = slice(low, min(low + _CHUNK, n))
+        row = np.arange(chunk.start, chunk.stop, dtype=np.uint64)
+        packed[chunk] = (_squeeze(bits[chunk], mask) << row_bits) | row
+    packed.sort()
+    rows = (packed & ((np.uint64(1) << row_bits) - np.uint64(1))).view(np.int64)
+    packed >>= row_bits
+    return rows, np.append(np.flatnonzero(packed[1:] != packed[:-1]) + 1, n)
+
+
+def _squeeze(bits: UInt64Array, mask: int) -> UInt64Array:
+    """Return the bits under the mask, moved together at the low end."""
+    squeezed = np.zeros_like(bits)
+    place = 0
+    while mask:
+        start = (mask & -mask).bit_length() - 1
+        size = (~(mask >> start) & ((mask >> start) + 1)).bit_length() - 1
+        ones = (1 << size) - 1
+        squeezed |= ((bits >> np.uint64(start)) & np.uint64(ones)) << np.uint64(place)
+        place += size
+        mask &= ~(ones << start)
+    return squeezed
+
+
+def _near_in_runs(word: UInt64Array, run_ends: IntArray, low: int, k: int) -> Iterator[Found]:
+    """Yield places (i, j), i < j, at distance <= k, with i in the chunk that begins at ``low``: all
+    those within one run, and perhaps some across runs.
+
+    Place i is compared with i + lag for lag 1, 2, ... While many places still have a partner at
+    that lag, plain slices are fastest, though they reach beyond the ends of runs; after that only
+    the places whose run goes on are followed.
+    """
+    high = min(low + _CHUNK, len(word))
+    first, last = np.searchsorted(run_ends, (low, high - 1), side="right")
+    ends = run_ends[first : last + 1]
+    inside = np.diff(np.minimum(ends, high), prepend=low)
+    room = np.repeat(ends, inside) - np.arange(low, high)  # partners: lags below this
+    # Up to this lag a sixteenth of the places has a partner; there both ways cost about the same.
+    rank = (len(room) * 15) // 16
+    many = int(np.partition(room, rank)[rank])
+    for lag in range(1, many):
+        end = min(high, len(word) - lag)
+        distance = np.bitwise_count(word[low:end] ^ word[low + lag : end + lag])
+        near = np.flatnonzero(distance <= k)
+        if len(near):
+            yield near + low, near + (low + lag), distance[near]
+    lag = max(many, 1)
+    active = np.flatnonzero(room > lag)
+    while len(active):
+        distance = np.bitwise_count(word[active + low] ^ word[active + (low + lag)])
+        near = np.flatnonzero(distance <= k)
+        if len(near):
+            i = active[near] + low
+            yield i, i + lag, distance[near]
+        lag += 1
+        active = active[room[active] > lag]

@@ -1,0 +1,50 @@
+"""One progress object, so that no other module knows tqdm."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+#: Called with how much has been done since the last call.
+Advance = Callable[[int], object]
+
+
+class Progress:
+    """Measures phases. Shows nothing; ``Bars`` does."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def phase(self, name: str, total: int | None = None, unit: str = "") -> Iterator[Advance]:
+        """Time a phase under its name; ``total`` and ``unit`` are for those who show it."""
+        with self.timed(name), self.show(name, total, unit) as advance:
+            yield advance
+
+    @contextmanager
+    def timed(self, name: str) -> Iterator[None]:
+        """Add the time spent inside to the phase of that name."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            spent = time.perf_counter() - start
+            self.seconds[name] = self.seconds.get(name, 0.0) + spent
+
+    @contextmanager
+    def show(self, name: str, total: int | None, unit: str) -> Iterator[Advance]:
+        yield lambda count: None
+
+
+class Bars(Progress):
+    """One tqdm line per phase on standard error, gone when the phase ends."""
+
+    @contextmanager
+    def show(self, name: str, total: int | None, unit: str) -> Iterator[Advance]:
+        from tqdm import tqdm
+
+        with tqdm(
+            total=total, desc=name, unit=f" {unit}", unit_scale=True, leave=False, delay=0.3
+        ) as bar:
+            yield bar.update

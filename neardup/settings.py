@@ -1,0 +1,83 @@
+"""What can be set, checked once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from neardup.errors import UsageError
+
+#: A threshold above this finds mostly chance: two random fingerprints are at 32 bits, and one
+#: random pair in 100,000 is at 16 or less.
+LARGEST_SENSIBLE_THRESHOLD = 16
+
+DEFAULT_ROTATIONS = 16
+DEFAULT_WINDOW = 8
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of a scan.
+
+    Parameters
+    ----------
+    threshold : int
+        Largest Hamming distance of a candidate pair, in bits, 0 to 64.
+    min_similarity : float
+        Smallest Jaccard similarity of a confirmed pair, 0 to 1; 0 switches verification off.
+    sketch : str
+        The recipe of the fingerprints: ``simhash`` or ``classic``.
+    rotations, window : int or None
+        When either is given the search is approximate: it compares each fingerprint with its next
+        ``window`` neighbours in each of ``rotations`` sorted rotations. None for both is exact.
+    all_pairs : bool
+        Also list the pairs that follow from identical texts. Without it the copies of a text are
+        listed once each, as pairs with one of them.
+    text_field, id_field : str
+        Where corpus files keep text and id.
+    hidden : bool
+        Read hidden files and folders, too.
+
+    Raises
+    ------
+    UsageError
+        A value is out of its range.
+    """
+
+    threshold: int = 10
+    min_similarity: float = 0.8
+    sketch: str = "simhash"
+    rotations: int | None = None
+    window: int | None = None
+    all_pairs: bool = False
+    text_field: str = "text"
+    id_field: str = "id"
+    hidden: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.threshold, int) or not 0 <= self.threshold <= 64:
+            raise UsageError(
+                f"the threshold is a whole number of bits from 0 to 64, not {self.threshold!r}"
+                + hint_bits(self.threshold)
+            )
+        if not 0 <= self.min_similarity <= 1:
+            raise UsageError(f"min_similarity goes from 0 to 1, not {self.min_similarity!r}")
+        if self.rotations is not None and not 1 <= self.rotations <= 64:
+            raise UsageError(f"rotations go from 1 to 64, not {self.rotations!r}")
+        if self.window is not None and self.window < 1:
+            raise UsageError(f"the window is at least 1, not {self.window!r}")
+
+    @property
+    def exact(self) -> bool:
+        """Whether the search finds every pair within the threshold."""
+        return self.rotations is None and self.window is None
+
+
+def hint_bits(value: object) -> str:
+    """Return a hint for someone who gave a similarity where bits are meant, else nothing."""
+    try:
+        share = float(str(value).rstrip("%"))
+    except ValueError:
+        return ""
+    if "%" in str(value) or 0 < share < 1:
+        return "; for a similarity there is --min-similarity"
+    return ""
