@@ -10,7 +10,7 @@ from hashlib import blake2b
 import numpy as np
 
 from neardup.cluster import cluster, keep_order
-from neardup.corpus.sources import Corpus, Files, Texts
+from neardup.corpus.sources import Corpus, Files, Paths, Texts
 from neardup.corpus.walk import ARGUMENT, FileKey
 from neardup.errors import UsageError
 from neardup.index.plan import choose
@@ -45,9 +45,11 @@ class ScanResult:
     ids : the n documents read, in document order
     fingerprints : Fingerprints (n,)
     pairs : Pairs, the confirmed ones that are listed
+    original : int64 (n,), of each document the one whose text it repeats to the letter, else itself
     clusters : Clusters (n,)
     total_pairs : how many pairs there are with those that follow from identical texts
     candidates : pairs of different texts within the threshold, before verification
+    confirmed : how many of them are left after it
     skipped : what takes no part in the comparison, with the reason
     notes : other things worth knowing, with their number
     bytes_read : of the documents, once
@@ -59,9 +61,11 @@ class ScanResult:
     ids: Ids
     fingerprints: Fingerprints
     pairs: Pairs
+    original: IntArray
     clusters: Clusters
     total_pairs: int
     candidates: int
+    confirmed: int
     skipped: list[Skipped]
     notes: dict[str, int]
     bytes_read: int
@@ -91,6 +95,39 @@ class ScanResult:
                 int(self.clusters.label[left]),
             )
 
+    def links(self) -> tuple[IntArray, Pairs]:
+        """Return the rows of the redundant documents, and of each the pair with the document it is
+        kept by. A copy of a redundant document has the pair of its original."""
+        kept_by, pairs = self.clusters.kept_by, self.pairs
+        rows = np.flatnonzero(kept_by != np.arange(len(kept_by)))
+        near = pairs.take(~pairs.exact)
+        one, other = self.original[rows], kept_by[rows]
+        n = len(kept_by)
+        place = np.searchsorted(
+            near.left * n + near.right, np.minimum(one, other) * n + np.maximum(one, other)
+        )
+        similarity = np.ones(len(rows), np.float32)
+        differ = one != other
+        similarity[differ] = near.similarity[place[differ]]
+        bits = self.fingerprints.bits
+        return rows, Pairs(
+            np.minimum(rows, other),
+            np.maximum(rows, other),
+            np.bitwise_count(bits[rows] ^ bits[other]),
+            similarity,
+            ~differ,
+        )
+
+    def weakest(self) -> tuple[IntArray, FloatArray]:
+        """Return for clusters 1, 2, ... the largest distance and the smallest similarity among
+        their pairs: int64 (c,), float64 (c,), NaN when not verified."""
+        label = self.clusters.label[self.pairs.left] - 1
+        distance = np.zeros(len(self.clusters), np.int64)
+        similarity = np.ones(len(self.clusters))
+        np.maximum.at(distance, label, self.pairs.distance.astype(np.int64))
+        np.minimum.at(similarity, label, self.pairs.similarity.astype(np.float64))
+        return distance, similarity
+
     @property
     def compared(self) -> int:
         """The number of documents with usable text."""
@@ -109,7 +146,7 @@ class ScanResult:
 
 
 def scan(
-    paths: Iterable[str | os.PathLike[str]] | str | os.PathLike[str],
+    paths: Paths,
     settings: Settings | None = None,
     *,
     progress: Progress | None = None,
@@ -175,6 +212,27 @@ def find(
     return _run(Texts(texts, ids), settings, progress or Progress())
 
 
+def fingerprint_files(
+    paths: Paths,
+    sketch: str = "simhash",
+    text_field: str = "text",
+    id_field: str = "id",
+    hidden: bool = False,
+) -> tuple[Ids, Fingerprints, Tally]:
+    """Return ids and fingerprints of the documents in files and directories, and what happened to
+    the others. Raises as ``scan``."""
+    corpus = Files(paths, text_field, id_field, hidden)
+    prints, _ = _read(corpus, Settings(sketch=sketch), Progress())
+    ids = corpus.ids()
+    _name_unusable(ids, prints, corpus.tally)
+    return ids, prints, corpus.tally
+
+
+def _name_unusable(ids: Ids, prints: Fingerprints, tally: Tally) -> None:
+    for row in np.flatnonzero(prints.features == 0).tolist():
+        tally.skip(ids[row], "fingerprint", "no usable text")
+
+
 def _settings(settings: Settings | None, options: dict[str, object]) -> Settings:
     if settings is not None and options:
         raise UsageError("give settings or single options, not both")
@@ -196,9 +254,7 @@ def _run(corpus: Corpus, settings: Settings, progress: Progress) -> ScanResult:
     recipe(settings.sketch)
     prints, digests = _read(corpus, settings, progress)
     ids, tally = corpus.ids(), corpus.tally
-    for row in np.flatnonzero(prints.features == 0).tolist():
-        tally.skip(ids[row], "fingerprint", "no usable text")
-
+    _name_unusable(ids, prints, tally)
     original = _originals(digests, prints, ids)
     rows = np.flatnonzero((original == np.arange(len(ids))) & (prints.features > 0))
     with progress.phase("search"):
@@ -222,9 +278,11 @@ def _run(corpus: Corpus, settings: Settings, progress: Progress) -> ScanResult:
         ids=ids,
         fingerprints=prints,
         pairs=pairs,
+        original=original,
         clusters=clusters,
         total_pairs=total,
         candidates=len(candidates),
+        confirmed=len(near),
         skipped=tally.skipped,
         notes=tally.notes,
         bytes_read=tally.bytes_read,

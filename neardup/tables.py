@@ -8,8 +8,8 @@ directory, the order of records for a corpus file.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import overload
 from dataclasses import dataclass, field
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ UInt64Array = NDArray[np.uint64]
 Int32Array = NDArray[np.int32]
 IntArray = NDArray[np.int64]
 Float32Array = NDArray[np.float32]
+FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +39,18 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A document, or a part of a corpus file, that takes no part in the comparison."""
+    """A document, or a part of a corpus file, that takes no part in the comparison.
+
+    ``reason`` is a kind, and where there is more to say a colon and the particulars.
+    """
 
     id: str
     stage: str
     reason: str
+
+    @property
+    def kind(self) -> str:
+        return self.reason.partition(": ")[0]
 
 
 class Ids(Sequence[str]):

@@ -9,6 +9,7 @@ containment of documents" (SEQUENCES 1997), section 2. Shingles are compared by 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from neardup.sketch import batches
 from neardup.sketch.features import Hashes, distinct, word_hashes
 from neardup.sketch.hashing import fmix64
 from neardup.sketch.tokens import unicode_words
-from neardup.tables import IntArray, Pairs, UInt64Array
+from neardup.tables import Float32Array, FloatArray, Int32Array, IntArray, Pairs
 
 #: Given rows in rising order, yields them with their texts; rows that cannot be read again are left
 #: out.
@@ -60,7 +61,7 @@ def _shingle_hashes(words: Hashes) -> Hashes:
     return Hashes(state, offsets)
 
 
-def jaccard(shingles: Hashes, left: IntArray, right: IntArray) -> np.ndarray:
+def jaccard(shingles: Hashes, left: IntArray, right: IntArray) -> FloatArray:
     """Return the Jaccard similarity of each pair of documents, float64 (m,); 0 when both are empty.
 
     Parameters
@@ -75,7 +76,7 @@ def jaccard(shingles: Hashes, left: IntArray, right: IntArray) -> np.ndarray:
     flags = np.zeros(len(unique), np.uint8)
     starts = shingles.offsets.tolist()
     bounds = np.flatnonzero(np.diff(left, prepend=-1, append=-1)).tolist()
-    for low, high in zip(bounds, bounds[1:], strict=False):
+    for low, high in pairwise(bounds):
         one = left[low]
         mine = number[starts[one] : starts[one + 1]]
         flags[mine] = 1
@@ -95,13 +96,13 @@ def _parts(low: int, sizes: IntArray) -> Iterator[slice]:
     """Cut consecutive pairs into parts with not too many shingles."""
     part = np.cumsum(sizes) // _LOOKUPS_AT_ONCE
     edges = np.flatnonzero(np.diff(part, prepend=-1, append=-1)).tolist()
-    for start, end in zip(edges, edges[1:], strict=False):
+    for start, end in pairwise(edges):
         yield slice(low + start, low + end)
 
 
 def confirm(
     candidates: Pairs,
-    features: IntArray,
+    features: Int32Array,
     read_again: ReadAgain,
     min_similarity: float,
     advance: Callable[[int], object] = lambda count: None,
@@ -147,14 +148,14 @@ def _texts(rows: IntArray, read_again: ReadAgain) -> Iterator[str]:
             yield ""
 
 
-def _round_down(similarity: np.ndarray) -> np.ndarray:
+def _round_down(similarity: FloatArray) -> Float32Array:
     """Return float32 values none of which is above its float64 one: texts that differ by a
     shingle never become 1."""
     rounded = similarity.astype(np.float32)
     return np.where(rounded > similarity, np.nextafter(rounded, np.float32(0)), rounded)
 
 
-def _connected_parts(candidates: Pairs, features: IntArray) -> Iterator[Pairs]:
+def _connected_parts(candidates: Pairs, features: Int32Array) -> Iterator[Pairs]:
     """Cut the candidates into parts that share no document, sorted by left."""
     group = components(len(features), candidates.left, candidates.right)
     rows = np.unique(np.concatenate((candidates.left, candidates.right)))
@@ -165,5 +166,5 @@ def _connected_parts(candidates: Pairs, features: IntArray) -> Iterator[Pairs]:
     part = part_of_group[group[candidates.left]]
     order = np.lexsort((candidates.right, candidates.left, part))
     edges = np.flatnonzero(np.diff(part[order], prepend=-1, append=-1)).tolist()
-    for start, end in zip(edges, edges[1:], strict=False):
+    for start, end in pairwise(edges):
         yield candidates.take(order[start:end])

@@ -37,17 +37,17 @@ def parse(line: bytes) -> tuple[dict[str, object], str | None]:
     except ValueError as error:  # a number of too many digits
         raise BadRecordError(f"not JSON: {error}") from None
     if not isinstance(record, dict):
-        raise BadRecordError(f"a JSON {_kind(record)}, not an object")
+        raise BadRecordError(f"not an object: a JSON {_kind(record)}")
     return record, note
 
 
 def text_of(record: dict[str, object], field: str) -> str:
     """Return the text of a record; raises BadRecordError, which names what is there instead."""
     if field not in record:
-        raise BadRecordError(f"no field {field!r}")
+        raise BadRecordError(f"no text: there is no field {field!r}")
     text = record[field]
     if not isinstance(text, str):
-        raise BadRecordError(f"field {field!r} is {_kind(text)}, not a string")
+        raise BadRecordError(f"text is {_kind(text)}: field {field!r} must be a string")
     return text
 
 
@@ -84,10 +84,10 @@ def check(file: BinaryIO, text_field: str) -> None:
     with unreadable():
         head = file.read(4096)
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise UnreadableError("UTF-16 or UTF-32; JSON lines are UTF-8")
+        raise UnreadableError("not JSON lines: UTF-16 or UTF-32; write UTF-8")
     check_format(head)
     if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
-        raise UnreadableError("a JSON array, not JSON lines; write one object a line")
+        raise UnreadableError("not JSON lines: a JSON array; write one object a line")
     file.seek(0)
     fields: dict[str, None] = {}
     looked_at = 0
@@ -106,8 +106,8 @@ def check(file: BinaryIO, text_field: str) -> None:
     if fields:
         raise UsageError(f"no field {text_field!r}; there are: {', '.join(map(str, fields))}")
     if looked_at:
-        what = "JSON over several lines" if head.lstrip().startswith(b"{") else "not JSON lines"
-        raise UnreadableError(f"{what}; write one object a line")
+        what = "objects over several lines" if head.lstrip().startswith(b"{") else "no objects"
+        raise UnreadableError(f"not JSON lines: {what}; write one object a line")
 
 
 def _kind(value: object) -> str:
@@ -119,5 +119,3 @@ def _kind(value: object) -> str:
         type(None): "null",
     }
     return names.get(type(value), "number")
-
-

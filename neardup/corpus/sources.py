@@ -21,6 +21,9 @@ from neardup.tables import Document, Ids, IntArray, Tally
 _ARRAY_OF_OBJECTS = re.compile(rb"(\xef\xbb\xbf)?\s*\[\s*\{")
 
 
+Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+
+
 class Corpus(Protocol):
     """Documents in a fixed order that can be read twice."""
 
@@ -100,7 +103,7 @@ class Files:
 
     def __init__(
         self,
-        paths: Iterable[str | os.PathLike[str]],
+        paths: Paths,
         text_field: str = "text",
         id_field: str = "id",
         hidden: bool = False,
@@ -150,8 +153,10 @@ class Files:
                 id += "'"
             taken.add(id)
             renamed[row] = id
-        self.tally.note(f"ids used before, written as id@line (first: {self._ids[repeated[0]]!r})",
-                        len(repeated))
+        self.tally.note(
+            f"ids used before, written as id@line (first: {self._ids[repeated[0]]!r})",
+            len(repeated),
+        )
         return Ids(renamed.get(row, id) for row, id in enumerate(self._ids))
 
     def read_again(self, rows: IntArray) -> Iterator[tuple[int, str]]:
@@ -237,12 +242,12 @@ class Files:
             except UnreadableError as error:
                 bad.add(number)
                 self._skip_file(number, "read", str(error))
-        for number, error in wrong.items():
+        for number, reason in wrong.items():
             # A stray file among good ones is left out and named; otherwise the option is wrong.
             if not good or self._paths[number] in self._roots:
                 name = self._file_ids[number]
-                raise UsageError(f"{name}: {error}; choose one with --text-field")
-            self._skip_file(number, "read", str(error))
+                raise UsageError(f"{name}: {reason}; choose one with --text-field")
+            self._skip_file(number, "read", str(reason))
         return frozenset(bad | set(wrong))
 
     def _skip_file(self, number: int, stage: str, reason: str) -> None:
@@ -258,7 +263,9 @@ def _holds_records(path: str) -> bool:
 def _refuse_array(path: str) -> None:
     with open_regular(path) as file, unreadable():
         if _ARRAY_OF_OBJECTS.match(file.read(4096)):
-            raise UnreadableError("a JSON array of objects; write one object a line, as .jsonl")
+            raise UnreadableError(
+                "not JSON lines: a JSON array; write one object a line into a .jsonl file"
+            )
 
 
 def _repeated(ids: Ids) -> list[int]:

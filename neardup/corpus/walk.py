@@ -35,7 +35,10 @@ def file_key(status: os.stat_result) -> FileKey:
 
 
 def walk(
-    paths: Sequence[str], tally: Tally, hidden: bool = False, leave_out: frozenset[FileKey] = frozenset()
+    paths: Sequence[str],
+    tally: Tally,
+    hidden: bool = False,
+    leave_out: frozenset[FileKey] = frozenset(),
 ) -> Iterator[File]:
     """Yield every regular file under the paths, in document order: root by root, in each the sorted
     order of ids (by code point).
@@ -77,7 +80,7 @@ def walk(
                 first = seen.setdefault(key, file.id)
                 if first != file.id:
                     if status.st_nlink > 1:
-                        tally.skip(file.id, "walk", f"the same file as {first}")
+                        tally.skip(file.id, "walk", f"hard link: the same file as {first}")
                     continue
             yield file
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from itertools import combinations
+from itertools import combinations, pairwise
 from math import comb
 
 import numpy as np
@@ -54,7 +54,7 @@ class Design:
     def masks(self) -> list[int]:
         """Return the key bits of every table."""
         edges = [BITS * i // self.blocks for i in range(self.blocks + 1)]
-        blocks = [(1 << end) - (1 << start) for start, end in zip(edges, edges[1:], strict=False)]
+        blocks = [(1 << end) - (1 << start) for start, end in pairwise(edges)]
         return [
             sum(choice)
             for group in range(self.groups)

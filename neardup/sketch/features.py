@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -47,7 +48,7 @@ def distinct(hashes: Hashes) -> tuple[Hashes, IntArray]:
     values = hashes.values.copy()
     bounds = hashes.offsets.tolist()
     # One call per document: a sort over (document, hash) would need wider keys and is no faster.
-    for start, end in zip(bounds, bounds[1:], strict=False):
+    for start, end in pairwise(bounds):
         values[start:end].sort()
     first = np.ones(len(values) + 1, np.bool_)
     np.not_equal(values[1:], values[:-1], out=first[1:-1])

@@ -59,10 +59,7 @@ def _fnv1a_block(
     # column of bytes is a plain slice. A stable sort of 8-bit keys is a radix sort.
     order = np.argsort(np.uint8(255) - np.minimum(lengths, 255).astype(np.uint8), kind="stable")
     starts, lengths = starts[order], lengths[order]
-    if states is None:
-        state = np.full(len(order), FNV_OFFSET, np.uint64)
-    else:
-        state = states[order]
+    state = np.full(len(order), FNV_OFFSET, np.uint64) if states is None else states[order]
     longer = np.bincount(np.minimum(lengths, 255), minlength=256)
     alive = len(order) - np.cumsum(longer)  # alive[j]: strings longer than j bytes
     # Every eight consecutive bytes as one little-endian word; unaligned and overlapping.
@@ -111,5 +108,3 @@ def fmix64(hashes: UInt64Array) -> UInt64Array:
     mixed *= np.uint64(0xC4CEB9FE1A85EC53)
     mixed ^= mixed >> np.uint64(33)
     return mixed
-
-

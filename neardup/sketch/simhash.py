@@ -30,7 +30,8 @@ def majority(votes: IntArray, total: IntArray) -> UInt64Array:
     uint64 (d,)
     """
     set_bits = 2 * votes > total[:, None]
-    return np.bitwise_or.reduce(set_bits.astype(np.uint64) << _BITS, axis=1)
+    bits: UInt64Array = np.bitwise_or.reduce(set_bits.astype(np.uint64) << _BITS, axis=1)
+    return bits
 
 
 def weigh(hashes: Hashes, weights: IntArray) -> tuple[IntArray, IntArray]:

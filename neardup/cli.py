@@ -1,0 +1,349 @@
+"""The command line: parse, build Settings, call the pipeline, choose reporters, exit code.
+
+Exit codes: 0 done, 1 duplicates found under --check, 2 wrong usage, 3 could not finish, 130 and 143
+interrupted. Everything but typer is imported when a command runs, so that --help is quick.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from neardup import __version__
+from neardup.errors import NeardupError, UsageError
+
+if TYPE_CHECKING:
+    from neardup.report.output import Output
+    from neardup.tables import Skipped
+
+DONE, FOUND, USAGE, UNFINISHED = range(4)
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def main() -> None:
+    """The console script."""
+    app()
+
+
+@contextmanager
+def _one_line_errors() -> Iterator[None]:
+    """Turn errors and signals into one line and an exit code."""
+    signal.signal(signal.SIGTERM, _stop)
+    try:
+        yield
+        sys.stdout.flush()
+    except NeardupError as error:
+        from neardup.report.terminal import complain
+
+        complain(str(error))
+        raise typer.Exit(USAGE if isinstance(error, UsageError) else UNFINISHED) from None
+    except BrokenPipeError:
+        # The reader has gone, which is its right. Python would complain again when it flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(DONE) from None
+    except KeyboardInterrupt:
+        sys.stderr.write("\nneardup: interrupted; nothing was written\n")
+        raise typer.Exit(130) from None
+    except MemoryError:
+        sys.stderr.write("neardup: out of memory; nothing was written\n")
+        raise typer.Exit(UNFINISHED) from None
+
+
+def _stop(number: int, frame: object) -> NoReturn:
+    raise SystemExit(128 + number)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"neardup {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _callback(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Find near-duplicate documents.
+
+    [bold]neardup scan DOCS -o pairs.csv[/bold] is where to begin.
+    """
+
+
+def _bits(value: str) -> int:
+    from neardup.settings import hint_bits
+
+    try:
+        bits = int(value)
+    except ValueError:
+        bits = -1
+    if not 0 <= bits <= 64:
+        raise typer.BadParameter(
+            f"{value!r} is not a whole number of bits from 0 to 64{hint_bits(value)}"
+        )
+    return bits
+
+
+Documents = Annotated[
+    list[str],
+    typer.Argument(
+        help="Directories, text files and JSON lines files (.jsonl, .ndjson).",
+        metavar="DOCS...",
+        show_default=False,
+    ),
+]
+Sketch = Annotated[
+    str,
+    typer.Option(help="How fingerprints are made: simhash, or classic, the textbook's."),
+]
+TextField = Annotated[str, typer.Option(help="The field of a record that holds its text.")]
+IdField = Annotated[
+    str, typer.Option(help="The field that holds its id; without one it is FILE:LINE.")
+]
+Hidden = Annotated[bool, typer.Option("--hidden", help="Read hidden files and folders, too.")]
+
+
+@app.command()
+def scan(
+    docs: Documents,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Where to write the pairs: CSV, or JSON lines if it ends in .jsonl; - is "
+            "standard output. Without it they go to standard output unless that is a terminal.",
+            show_default=False,
+        ),
+    ] = None,
+    threshold: Annotated[
+        int,
+        typer.Option(
+            "--threshold",
+            "-k",
+            parser=_bits,
+            metavar="BITS",
+            help="Largest Hamming distance of a candidate, 0 to 64.",
+        ),
+    ] = 10,
+    min_similarity: Annotated[
+        float,
+        typer.Option(
+            min=0.0,
+            max=1.0,
+            help="Smallest exact Jaccard similarity of a pair; 0 lists all candidates.",
+        ),
+    ] = 0.8,
+    sketch: Sketch = "simhash",
+    clusters: Annotated[
+        str | None,
+        typer.Option(help="Where to write the clusters and what to keep.", show_default=False),
+    ] = None,
+    skipped: Annotated[
+        str | None,
+        typer.Option(help="Where to write what was skipped, and why.", show_default=False),
+    ] = None,
+    all_pairs: Annotated[
+        bool,
+        typer.Option(
+            "--all-pairs",
+            help="List every pair among identical texts, not only each copy with its original.",
+        ),
+    ] = False,
+    rotations: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=64,
+            help="Search approximately: sort this many rotations (16 with --window alone) ...",
+            show_default=False,
+        ),
+    ] = None,
+    window: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="... and compare each with this many next neighbours (8 with --rotations alone).",
+            show_default=False,
+        ),
+    ] = None,
+    text_field: TextField = "text",
+    id_field: IdField = "id",
+    hidden: Hidden = False,
+    show: Annotated[
+        bool | None,
+        typer.Option(
+            "--show/--no-show",
+            help="Draw the clusters. By default when standard output is a terminal.",
+            show_default=False,
+        ),
+    ] = None,
+    spreadsheet: Annotated[
+        bool,
+        typer.Option(
+            "--spreadsheet",
+            help="Write CSV that is safe to open in a spreadsheet: a byte order mark, and an "
+            "apostrophe before cells that would run as formulas.",
+        ),
+    ] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Exit with 1 when there are near-duplicates.")
+    ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 3 when anything was skipped.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Name everything that was skipped.")
+    ] = False,
+) -> None:
+    """Find the near-duplicates among documents and write them as pairs.
+
+    Candidates have fingerprints within --threshold bits of each other; they are confirmed by the
+    exact Jaccard similarity of their texts' word 3-shingles.
+    """
+    with _one_line_errors():
+        from neardup import pipeline
+        from neardup.progress import Bars, Progress
+        from neardup.report import pairs as report
+        from neardup.settings import Settings
+
+        settings = Settings(
+            threshold=threshold,
+            min_similarity=min_similarity,
+            sketch=sketch,
+            rotations=rotations,
+            window=window,
+            all_pairs=all_pairs,
+            text_field=text_field,
+            id_field=id_field,
+            hidden=hidden,
+        )
+        terminal = sys.stdout.isatty()
+        if output is None and not terminal:
+            output = "-"
+        pairs_to, clusters_to, skipped_to = _outputs(output, clusters, skipped)
+        chosen = [one for one in (pairs_to, clusters_to, skipped_to) if one is not None]
+        watched = sys.stderr.isatty() and not quiet
+        result = pipeline.scan(
+            docs,
+            settings,
+            progress=Bars() if watched else Progress(),
+            leave_out=frozenset(one.key for one in chosen if one.key is not None),
+        )
+        if not len(result.ids):
+            _explain_nothing(result.skipped)
+        if pairs_to is not None:
+            report.write_pairs(result, pairs_to, spreadsheet)
+        if clusters_to is not None:
+            report.write_clusters(result, clusters_to, spreadsheet)
+        if skipped_to is not None:
+            report.write_skipped(result, skipped_to, spreadsheet)
+
+        from neardup.report.terminal import complain, show_clusters, show_summary
+
+        if terminal if show is None else show:
+            to_stdout = all(one.path != "-" for one in chosen)
+            where = "--clusters FILE lists them all" if clusters is None else f"see {clusters}"
+            show_clusters(result, sys.stdout if to_stdout else sys.stderr, where)
+        if not quiet:
+            show_summary(result, sys.stderr, verbose)
+            for one in chosen:
+                if one.path != "-":
+                    typer.echo(f"wrote {one.path}", err=True)
+        elif not result.complete:
+            for skip in result.skipped:
+                if skip.stage == "argument":
+                    complain(f"{skip.id}: {skip.reason}")
+        if not result.complete or (strict and result.skipped):
+            raise typer.Exit(UNFINISHED)
+        if check and len(result):
+            raise typer.Exit(FOUND)
+
+
+def _outputs(*paths: str | None) -> list[Output | None]:
+    """Check that all outputs can be written and are not the same."""
+    from neardup.report.output import Output
+
+    given = [os.path.realpath(path) if path != "-" else path for path in paths if path is not None]
+    if len(set(given)) < len(given):
+        raise UsageError("two outputs have the same name")
+    return [None if path is None else Output(path) for path in paths]
+
+
+def _explain_nothing(skipped: list[Skipped]) -> NoReturn:
+    message = "no readable document found; nothing was written"
+    for skip in skipped[:5]:
+        message += f"\n{skip.id}: {skip.reason}"
+    if len(skipped) > 5:
+        message += f"\nand {len(skipped) - 5:,} more skipped"
+    raise NeardupError(message)
+
+
+@app.command()
+def compare(
+    left: Annotated[str, typer.Argument(help="A text file, or - for standard input.")],
+    right: Annotated[str, typer.Argument(help="Another one.")],
+    sketch: Sketch = "simhash",
+) -> None:
+    """Compare two texts: fingerprints, distance, similarity, verdict, and what differs."""
+    with _one_line_errors():
+        from neardup.compare import compare as compare_texts
+        from neardup.report.terminal import show_comparison
+
+        if left == right == "-":
+            raise UsageError("standard input can only be one of the two texts")
+        one, other = _read(left), _read(right)
+        result = compare_texts(one, other, sketch)
+        show_comparison(result, (left, one), (right, other), sys.stdout)
+
+
+def _read(path: str) -> str:
+    from neardup.corpus.decode import decode, read_text
+    from neardup.errors import UnreadableError
+
+    try:
+        if path == "-":
+            return decode(sys.stdin.buffer.read())[0]
+        if not os.path.exists(path):
+            raise UsageError(f"{path}: no such file or directory")
+        return read_text(path)[0]
+    except UnreadableError as error:
+        raise NeardupError(f"{path}: {error}") from None
+
+
+@app.command()
+def fingerprint(
+    docs: Documents,
+    sketch: Sketch = "simhash",
+    text_field: TextField = "text",
+    id_field: IdField = "id",
+    hidden: Hidden = False,
+) -> None:
+    """Print the id and the fingerprint of every document: CSV with the columns id, fingerprint."""
+    with _one_line_errors():
+        from neardup import pipeline
+        from neardup.report.output import Output
+        from neardup.report.pairs import write_fingerprints
+        from neardup.report.terminal import complain, printable
+
+        ids, prints, tally = pipeline.fingerprint_files(docs, sketch, text_field, id_field, hidden)
+        write_fingerprints(ids, prints.bits.tolist(), Output("-"))
+        for skip in tally.skipped:
+            complain(f"{printable(skip.id)}: {skip.reason}")
+        if any(skip.stage == "argument" for skip in tally.skipped):
+            raise typer.Exit(UNFINISHED)

@@ -1,0 +1,1 @@
+"""Results out: files and the terminal."""

@@ -1,0 +1,265 @@
+"""What a person reads: clusters, a summary, two texts compared."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import sys
+from collections import Counter
+from typing import TextIO
+
+from rich.console import Console, Group
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from neardup.compare import Comparison, differing_lines
+from neardup.corpus.walk import ARGUMENT
+from neardup.pipeline import SHORT, ScanResult
+from neardup.report.pairs import floor
+from neardup.settings import LARGEST_SENSIBLE_THRESHOLD
+
+# What a screen holds. What is beyond is counted, and where it can be read is said.
+SHOWN_CLUSTERS = 20
+SHOWN_MEMBERS = 12
+SHOWN_SKIPPED = 3
+SHOWN_LINES = 200
+
+# Lines of a text that difflib compares in a moment.
+_LINES_TO_COMPARE = 20_000
+
+
+def console(file: TextIO) -> Console:
+    """Return a console that never breaks a long id in two when nobody watches."""
+    if file.isatty():
+        return Console(file=file, highlight=False)
+    return Console(file=file, highlight=False, width=10_000, no_color=True)
+
+
+def printable(name: str) -> Text:
+    """Return a name on one line: what a terminal cannot show is escaped."""
+    if name.isprintable():
+        return Text(name)
+    shown = []
+    for char in name:
+        if char.isprintable():
+            shown.append(char)
+        elif 0xDC80 <= ord(char) <= 0xDCFF:  # a byte that is not UTF-8
+            shown.append(f"\\x{ord(char) - 0xDC00:02x}")
+        else:
+            shown.append(char.encode("unicode_escape").decode("ascii"))
+    return Text("".join(shown))
+
+
+def show_clusters(result: ScanResult, file: TextIO, where: str) -> None:
+    """Draw the clusters, the largest first; ``where`` says how to see those left out."""
+    screen = console(file)
+    clusters = result.clusters
+    members = clusters.members()
+    distance, similarity = result.weakest()
+    rows, links = result.links()
+    link_of = dict(zip(rows.tolist(), range(len(rows)), strict=True))
+    order = sorted(range(len(members)), key=lambda number: (-len(members[number]), number))
+    for number in order[:SHOWN_CLUSTERS]:
+        representative = int(clusters.representative[number])
+        title = Text(f"Cluster {number + 1}", style="bold")
+        title.append(f"  {len(members[number])} documents", style="default")
+        if len(members[number]) > 2:
+            title.append(
+                f", weakest link {_similarity(similarity[number])}"
+                f"{_count(int(distance[number]), 'bit')}",
+                style="not bold dim",
+            )
+        table = Table.grid(padding=(0, 2))
+        table.add_column(no_wrap=True)
+        table.add_column(overflow="fold")
+        for _ in range(3):
+            table.add_column(justify="right", no_wrap=True)
+        rest = [row for row in members[number].tolist() if row != representative]
+        for row in [representative, *rest[: SHOWN_MEMBERS - 1]]:
+            i = link_of.get(row)
+            name = printable(result.ids[row])
+            if result.fingerprints.features[row] < SHORT:
+                name.append("  short text", style="yellow")
+            if i is None:
+                note = "" if row == representative else "kept too: no pair with another kept one"
+                table.add_row(Text("●", style="green"), name, Text(note, style="green"))
+                continue
+            of = int(clusters.kept_by[row])
+            if of != representative:
+                name.append("  as ", style="dim").append_text(printable(result.ids[of]))
+            table.add_row(
+                Text("○", style="dim"),
+                name,
+                Text("exact", style="cyan") if links.exact[i] else Text("near"),
+                Text(_similarity(float(links.similarity[i])).rstrip(" ,")),
+                Text(_count(int(links.distance[i]), "bit"), style="dim"),
+            )
+        hidden = len(rest) - len(rest[: SHOWN_MEMBERS - 1])
+        if hidden:
+            table.add_row("", Text(f"and {hidden:,} more", style="dim"))
+        screen.print(Group(title, Padding(table, (0, 0, 1, 1), expand=False)))
+    hidden = len(order) - len(order[:SHOWN_CLUSTERS])
+    if hidden:
+        screen.print(Text(f"and {hidden:,} smaller clusters; {where}", style="dim"))
+        screen.print()
+
+
+def _similarity(value: float) -> str:
+    return "" if math.isnan(value) else f"{floor(value):.4f}, "
+
+
+def show_summary(result: ScanResult, file: TextIO, verbose: bool = False) -> None:
+    """Say what was read, what was found, what was left out, and where the time went."""
+    settings = result.settings
+    table = Table.grid(padding=(0, 3))
+    table.add_column(no_wrap=True, style="bold")
+    table.add_column(overflow="fold")
+
+    def row(label: str, text: str | Text, style: str = "") -> None:
+        table.add_row(label, Text(text, style=style) if isinstance(text, str) else text)
+
+    skipped = [skip for skip in result.skipped if skip.stage != ARGUMENT]
+    row(
+        "Documents",
+        f"{_count(len(result.ids), 'document')} read, {_megabytes(result.bytes_read)}; "
+        f"{result.compared:,} compared, {len(skipped):,} skipped",
+    )
+    for kind, count in Counter(skip.kind for skip in skipped).most_common():
+        names = (printable(skip.id) for skip in skipped if skip.kind == kind)
+        shown = Text(", ").join(itertools.islice(names, None if verbose else SHOWN_SKIPPED))
+        line = Text(f"{count:,} {kind}: ", style="yellow").append_text(shown)
+        if not verbose and count > SHOWN_SKIPPED:
+            line.append(f" and {count - SHOWN_SKIPPED:,} more (--skipped FILE lists them)")
+        row("", line)
+    for note, count in result.notes.items():
+        row("", f"{count:,} {note}", "dim")
+    if result.short:
+        row(
+            "",
+            f"{result.short:,} short (under some 30 words): near-duplicates can be missed there",
+            "yellow",
+        )
+    if settings.exact:
+        row("Search", f"exact: all pairs within {_count(settings.threshold, 'bit')}")
+    else:
+        row("Search", "approximate: pairs within the threshold can be missed (--window)", "yellow")
+    if settings.threshold > LARGEST_SENSIBLE_THRESHOLD:
+        row(
+            "",
+            f"a threshold above {LARGEST_SENSIBLE_THRESHOLD} bits finds mostly chance",
+            "yellow",
+        )
+    candidates = f"{_count(result.candidates, 'candidate')} among different texts"
+    if settings.min_similarity > 0:
+        row(
+            "",
+            f"{candidates}, {result.confirmed:,} confirmed at similarity "
+            f"{settings.min_similarity:g} or more",
+        )
+    else:
+        row("", f"{candidates}, not verified (--min-similarity 0)", "yellow")
+    pairs = _count(result.total_pairs, "pair")
+    if result.total_pairs > len(result):
+        left_out = result.total_pairs - len(result)
+        pairs += (
+            f"; {len(result):,} listed, {left_out:,} more follow from identical texts "
+            "(--all-pairs lists them)"
+        )
+    row("Found", pairs)
+    in_clusters = int((result.clusters.label > 0).sum())
+    row(
+        "",
+        f"{_count(len(result.clusters), 'cluster')} with {_count(in_clusters, 'document')}: "
+        f"{result.redundant:,} redundant, {result.compared - result.redundant:,} left without them",
+    )
+    total = sum(result.seconds.values())
+    phases = ", ".join(f"{name} {seconds:.2f}" for name, seconds in result.seconds.items())
+    row(
+        "Time",
+        f"{total:.2f} s, {result.bytes_read / 1e6 / max(total, 1e-9):.1f} MB/s ({phases})",
+    )
+    console(file).print(table)
+    for skip in result.skipped:
+        if skip.stage == ARGUMENT:
+            complain(f"{printable(skip.id)}: {skip.reason}", file)
+
+
+def complain(message: str, file: TextIO | None = None) -> None:
+    """Print one line about what went wrong."""
+    file = file or sys.stderr
+    for line in message.splitlines():
+        console(file).print(Text.assemble(("neardup: ", "bold red"), line), soft_wrap=True)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:,.2f} MB" if size >= 5_000 else f"{size:,} bytes"
+
+
+def show_comparison(
+    result: Comparison, left: tuple[str, str], right: tuple[str, str], file: TextIO
+) -> None:
+    """Show two texts compared; ``left`` and ``right`` are name and text."""
+    screen = console(file)
+    table = Table.grid(padding=(0, 2))
+    for _ in range(3):
+        table.add_column(overflow="fold")
+    one, other = result.left, result.right
+    table.add_row("", printable(left[0]), printable(right[0]), style="bold")
+    table.add_row("fingerprint", f"0x{one.bits:016X}", f"0x{other.bits:016X}")
+    for what in ("characters", "words", "features"):
+        table.add_row(what, f"{getattr(one, what):,}", f"{getattr(other, what):,}")
+    screen.print(table)
+    screen.print()
+    # Differing bits are marked below as well: colours are lost in a file.
+    for name, bits in (("left", one.bits), ("right", other.bits)):
+        line = Text(f"{name:<11}  ")
+        for i in reversed(range(64)):
+            differs = (one.bits ^ other.bits) >> i & 1
+            line.append(str(bits >> i & 1), style="bold red" if differs else "")
+            if i % 8 == 0:
+                line.append(" ")
+        screen.print(line, soft_wrap=True)
+    marks = "".join(
+        ("^" if (one.bits ^ other.bits) >> i & 1 else " ") + (" " if i % 8 == 0 else "")
+        for i in reversed(range(64))
+    )
+    screen.print(Text(" " * 13 + marks.rstrip(), style="bold red"), soft_wrap=True)
+    screen.print()
+    summary = Table.grid(padding=(0, 2))
+    summary.add_row("distance", f"{result.distance} of 64 bits")
+    summary.add_row("similarity", f"{result.similarity} % of the bits are equal")
+    summary.add_row("verdict", Text(result.verdict, style="bold"))
+    jaccard = f"{floor(result.jaccard):.4f}  (exact, of word 3-shingles)"
+    if result.identical:
+        jaccard += ", the texts are identical"
+    elif result.jaccard >= 1:
+        jaccard += ", the same words in other dress"
+    summary.add_row("Jaccard", jaccard)
+    screen.print(summary)
+    if not result.identical:
+        screen.print()
+        _show_lines(left[1], right[1], screen)
+
+
+def _show_lines(left: str, right: str, screen: Console) -> None:
+    if max(left.count("\n"), right.count("\n")) > _LINES_TO_COMPARE:
+        screen.print(f"more than {_LINES_TO_COMPARE:,} lines: differing lines are not shown")
+        return
+    styles = {"-": "red", "+": "green", "@": "dim"}
+    lines = differing_lines(left, right)
+    shown = 0
+    for line in itertools.islice(lines, SHOWN_LINES):
+        text = printable(line.replace("\t", "    "))
+        text.stylize(styles.get(line[:1], ""))
+        screen.print(text, soft_wrap=True)
+        shown += 1
+    rest = sum(1 for _ in lines)
+    if rest:
+        screen.print(Text(f"and {rest:,} more lines that differ", style="dim"))
+    if not shown:
+        screen.print(Text("the lines are the same; only their ends differ", style="dim"))
