@@ -6,6 +6,7 @@ interrupted. Everything but typer is imported when a command runs, so that --hel
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -35,6 +36,10 @@ app = typer.Typer(
 
 def main() -> None:
     """The console script."""
+    for stream in (sys.stdout, sys.stderr):
+        # A locale without the characters we draw with is no reason to stop.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     app()
 
 
@@ -50,9 +55,10 @@ def _one_line_errors() -> Iterator[None]:
 
         complain(str(error))
         raise typer.Exit(USAGE if isinstance(error, UsageError) else UNFINISHED) from None
-    except BrokenPipeError:
-        # The reader has gone, which is its right. Python would complain again when it flushes.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # the reader has gone, which is its right
+        from neardup.report.output import abandon_stdout
+
+        abandon_stdout()
         raise typer.Exit(DONE) from None
     except KeyboardInterrupt:
         sys.stderr.write("\nneardup: interrupted; nothing was written\n")
@@ -82,20 +88,6 @@ def _callback(
 
     [bold]neardup scan DOCS -o pairs.csv[/bold] is where to begin.
     """
-
-
-def _bits(value: str) -> int:
-    from neardup.settings import hint_bits
-
-    try:
-        bits = int(value)
-    except ValueError:
-        bits = -1
-    if not 0 <= bits <= 64:
-        raise typer.BadParameter(
-            f"{value!r} is not a whole number of bits from 0 to 64{hint_bits(value)}"
-        )
-    return bits
 
 
 Documents = Annotated[
@@ -131,22 +123,17 @@ def scan(
         ),
     ] = None,
     threshold: Annotated[
-        int,
+        str,  # read by parse_threshold, which knows better than "not a valid integer"
         typer.Option(
             "--threshold",
             "-k",
-            parser=_bits,
             metavar="BITS",
             help="Largest Hamming distance of a candidate, 0 to 64.",
         ),
-    ] = 10,
+    ] = "10",
     min_similarity: Annotated[
         float,
-        typer.Option(
-            min=0.0,
-            max=1.0,
-            help="Smallest exact Jaccard similarity of a pair; 0 lists all candidates.",
-        ),
+        typer.Option(help="Smallest exact Jaccard similarity, 0 to 1; 0 lists all candidates."),
     ] = 0.8,
     sketch: Sketch = "simhash",
     clusters: Annotated[
@@ -167,8 +154,6 @@ def scan(
     rotations: Annotated[
         int | None,
         typer.Option(
-            min=1,
-            max=64,
             help="Search approximately: sort this many rotations (16 with --window alone) ...",
             show_default=False,
         ),
@@ -176,7 +161,6 @@ def scan(
     window: Annotated[
         int | None,
         typer.Option(
-            min=1,
             help="... and compare each with this many next neighbours (8 with --rotations alone).",
             show_default=False,
         ),
@@ -220,10 +204,10 @@ def scan(
         from neardup import pipeline
         from neardup.progress import Bars, Progress
         from neardup.report import pairs as report
-        from neardup.settings import Settings
+        from neardup.settings import Settings, parse_threshold
 
         settings = Settings(
-            threshold=threshold,
+            threshold=parse_threshold(threshold),
             min_similarity=min_similarity,
             sketch=sketch,
             rotations=rotations,
@@ -233,6 +217,7 @@ def scan(
             id_field=id_field,
             hidden=hidden,
         )
+        _refuse_stdin(docs)
         terminal = sys.stdout.isatty()
         if output is None and not terminal:
             output = "-"
@@ -245,14 +230,14 @@ def scan(
             progress=Bars() if watched else Progress(),
             leave_out=frozenset(one.key for one in chosen if one.key is not None),
         )
+        if skipped_to is not None:
+            report.write_skipped(result, skipped_to, spreadsheet)
         if not len(result.ids):
             _explain_nothing(result.skipped)
         if pairs_to is not None:
             report.write_pairs(result, pairs_to, spreadsheet)
         if clusters_to is not None:
             report.write_clusters(result, clusters_to, spreadsheet)
-        if skipped_to is not None:
-            report.write_skipped(result, skipped_to, spreadsheet)
 
         from neardup.report.terminal import complain, show_clusters, show_summary
 
@@ -275,6 +260,11 @@ def scan(
             raise typer.Exit(FOUND)
 
 
+def _refuse_stdin(docs: list[str]) -> None:
+    if "-" in docs and not os.path.lexists("-"):
+        raise UsageError("standard input cannot be scanned; give a file or a directory")
+
+
 def _outputs(*paths: str | None) -> list[Output | None]:
     """Check that all outputs can be written and are not the same."""
     from neardup.report.output import Output
@@ -286,7 +276,7 @@ def _outputs(*paths: str | None) -> list[Output | None]:
 
 
 def _explain_nothing(skipped: list[Skipped]) -> NoReturn:
-    message = "no readable document found; nothing was written"
+    message = "no readable document found, so there are no pairs to write"
     for skip in skipped[:5]:
         message += f"\n{skip.id}: {skip.reason}"
     if len(skipped) > 5:
@@ -341,6 +331,7 @@ def fingerprint(
         from neardup.report.pairs import write_fingerprints
         from neardup.report.terminal import complain, printable
 
+        _refuse_stdin(docs)
         ids, prints, tally = pipeline.fingerprint_files(docs, sketch, text_field, id_field, hidden)
         write_fingerprints(ids, prints.bits.tolist(), Output("-"))
         for skip in tally.skipped:

@@ -31,7 +31,7 @@ class Comparison:
     """Two texts compared.
 
     distance : Hamming distance of the fingerprints in bits, of 64
-    similarity : equal bits in per cent, rounded
+    similarity : equal bits in per cent, rounded half up
     jaccard : exact Jaccard similarity of word 3-shingles
     identical : whether the texts are the same to the letter
     verdict : the distance in words; a text without features cannot be judged
@@ -59,7 +59,7 @@ def compare(left: str, right: str, sketch: str = "simhash") -> Comparison:
         one,
         other,
         distance,
-        round(100 * (64 - distance) / 64),
+        (200 * (64 - distance) + 64) // 128,
         float(jaccard(shingles([left, right]), *pair)[0]),
         left == right,
         verdict(distance) if one.features and other.features else "no usable text to judge by",

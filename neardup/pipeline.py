@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -18,7 +17,17 @@ from neardup.index.search import exact, window
 from neardup.progress import Progress
 from neardup.settings import DEFAULT_ROTATIONS, DEFAULT_WINDOW, Settings
 from neardup.sketch import BATCH, fingerprints, recipe
-from neardup.tables import Clusters, Fingerprints, Ids, IntArray, Pairs, Skipped, Tally, UInt64Array
+from neardup.tables import (
+    Clusters,
+    Fingerprints,
+    FloatArray,
+    Ids,
+    IntArray,
+    Pairs,
+    Skipped,
+    Tally,
+    UInt64Array,
+)
 from neardup.verify import confirm
 
 #: Fewer distinct features than this (some 30 words) make a text short: there a single changed word
@@ -264,7 +273,7 @@ def _run(corpus: Corpus, settings: Settings, progress: Progress) -> ScanResult:
     )
     near = candidates
     if settings.min_similarity > 0:
-        unchanged = _Unchanged(corpus, digests)
+        unchanged = _Unchanged(corpus, digests, ids)
         with progress.phase("verify", len(candidates), "pairs") as advance:
             near = confirm(
                 candidates, prints.features, unchanged.read_again, settings.min_similarity, advance
@@ -357,16 +366,15 @@ def _search(bits: UInt64Array, settings: Settings) -> Pairs:
 class _Unchanged:
     """Reads documents again, but only those that still hold what was fingerprinted."""
 
-    def __init__(self, corpus: Corpus, digests: UInt64Array) -> None:
-        self._corpus, self._digests = corpus, digests
+    def __init__(self, corpus: Corpus, digests: UInt64Array, ids: Ids) -> None:
+        self._corpus, self._digests, self._ids = corpus, digests, ids
 
     def read_again(self, rows: IntArray) -> Iterator[tuple[int, str]]:
         for row, text in self._corpus.read_again(rows):
             if _digest(text) == self._digests[row].tobytes():
                 yield row, text
             else:
-                tally, id = self._corpus.tally, self._corpus.ids()[row]
-                tally.skip(id, "verify", "changed while scanning")
+                self._corpus.tally.skip(self._ids[row], "verify", "changed while scanning")
 
 
 def _copy_pairs(left: IntArray, right: IntArray) -> Pairs:

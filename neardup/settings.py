@@ -55,10 +55,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         if not isinstance(self.threshold, int) or not 0 <= self.threshold <= 64:
-            raise UsageError(
-                f"the threshold is a whole number of bits from 0 to 64, not {self.threshold!r}"
-                + hint_bits(self.threshold)
-            )
+            raise _bad_threshold(self.threshold)
         if not 0 <= self.min_similarity <= 1:
             raise UsageError(f"min_similarity goes from 0 to 1, not {self.min_similarity!r}")
         if self.rotations is not None and not 1 <= self.rotations <= 64:
@@ -72,12 +69,20 @@ class Settings:
         return self.rotations is None and self.window is None
 
 
-def hint_bits(value: object) -> str:
-    """Return a hint for someone who gave a similarity where bits are meant, else nothing."""
+def parse_threshold(value: str) -> int:
+    """Return a threshold as given on the command line; UsageError if it is none."""
+    try:
+        return int(value)
+    except ValueError:
+        raise _bad_threshold(value) from None
+
+
+def _bad_threshold(value: object) -> UsageError:
+    message = f"the threshold is a whole number of bits from 0 to 64, not {value!r}"
     try:
         share = float(str(value).rstrip("%"))
     except ValueError:
-        return ""
+        return UsageError(message)
     if "%" in str(value) or 0 < share < 1:
-        return "; for a similarity there is --min-similarity"
-    return ""
+        message += "; for a similarity there is --min-similarity"
+    return UsageError(message)

@@ -19,8 +19,13 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 
-# Formats that hold text which is not read yet: they deserve a better name than "binary".
+# Files that are not plain text, by how they begin: those that hold text which is not read yet
+# deserve a better name than "binary", and small pictures can look like cp1252.
 _FORMATS = (
+    (b"\x89PNG\r\n\x1a\n", "PNG"),
+    (b"\xff\xd8\xff", "JPEG"),
+    (b"GIF87a", "GIF"),
+    (b"GIF89a", "GIF"),
     (b"%PDF-", "PDF"),
     (b"PK\x03\x04", "a zip archive or an office document"),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old office document"),

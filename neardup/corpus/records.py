@@ -25,9 +25,9 @@ def parse(line: bytes) -> tuple[dict[str, object], str | None]:
     Raises BadRecordError.
     """
     try:
-        text, note = decode(line)
-        # A mark or a record separator (RFC 7464) before an object is harmless.
-        record = json.loads(text.lstrip("\ufeff\x1e"))
+        # A record separator (RFC 7464) or a byte order mark before an object is harmless.
+        text, note = decode(line.lstrip(b"\x1e"))
+        record = json.loads(text.lstrip("\ufeff"))
     except UnreadableError as error:
         raise BadRecordError(str(error)) from None
     except json.JSONDecodeError as error:

@@ -12,7 +12,7 @@ import numpy as np
 
 from neardup.corpus import records
 from neardup.corpus.decode import open_regular, read_text, unreadable
-from neardup.corpus.walk import ARGUMENT, FileKey, walk
+from neardup.corpus.walk import ARGUMENT, FileKey, as_id, as_path, walk
 from neardup.errors import UnreadableError, UsageError
 from neardup.progress import Advance
 from neardup.sketch.hashing import fnv1a
@@ -116,10 +116,10 @@ class Files:
         self._text_field, self._id_field = text_field, id_field
         self._paths, self._file_ids = Ids(), Ids()
         for file in walk(roots, self.tally, hidden, leave_out):
-            self._paths.append(file.path)
+            self._paths.append(as_id(file.path))
             self._file_ids.append(file.id)
-        self._one_file = len(self._paths) == 1 and self._paths[0] in roots
         self._roots = frozenset(roots)
+        self._one_file = len(self._paths) == 1 and self._path(0) in self._roots
         self._not_records = self._check_records()
         # Of each document: its id, its file, where in the file it lies, and on which line (0: it
         # is the whole file).
@@ -133,7 +133,8 @@ class Files:
         return len(self._paths)
 
     def documents(self, advance: Advance) -> Iterator[Document]:
-        for number, path in enumerate(self._paths):
+        for number in range(len(self._paths)):
+            path = self._path(number)
             if number not in self._not_records:
                 read = self._read_records if _holds_records(path) else self._read_whole
                 try:
@@ -143,21 +144,18 @@ class Files:
             advance(1)
 
     def ids(self) -> Ids:
-        repeated = _repeated(self._ids) if any(self._line) else []
-        if not repeated:
-            return self._ids
-        taken, renamed = set(), {}
-        for row in repeated:
-            id = f"{self._ids[row]}@{self._line[row]}"
-            while id in taken:
-                id += "'"
-            taken.add(id)
-            renamed[row] = id
-        self.tally.note(
-            f"ids used before, written as id@line (first: {self._ids[repeated[0]]!r})",
-            len(repeated),
-        )
-        return Ids(renamed.get(row, id) for row, id in enumerate(self._ids))
+        ids = self._ids
+        if not any(self._line):
+            return ids  # paths are unique
+        first: tuple[str, int] | None = None
+        # A new name could be taken, too; each round makes the names longer and the rows fewer.
+        while repeated := _repeated(ids):
+            first = first or (ids[repeated[0]], len(repeated))
+            renamed = {row: f"{ids[row]}@{self._line[row]}" for row in repeated}
+            ids = Ids(renamed.get(row, id) for row, id in enumerate(ids))
+        if first is not None:
+            self.tally.note(f"ids used before, written as id@line ({first[0]!r} ...)", first[1])
+        return ids
 
     def read_again(self, rows: IntArray) -> Iterator[tuple[int, str]]:
         opened: tuple[int, BinaryIO] | None = None
@@ -166,12 +164,12 @@ class Files:
                 number = self._file[row]
                 try:
                     if not self._line[row]:
-                        yield row, read_text(self._paths[number])[0]
+                        yield row, read_text(self._path(number))[0]
                         continue
                     if opened is None or opened[0] != number:
                         if opened is not None:
                             opened[1].close()
-                        opened = number, open_regular(self._paths[number])
+                        opened = number, open_regular(self._path(number))
                     with unreadable():
                         opened[1].seek(self._offset[row])
                         line = opened[1].readline()
@@ -182,6 +180,9 @@ class Files:
         finally:
             if opened is not None:
                 opened[1].close()
+
+    def _path(self, number: int) -> str:
+        return as_path(self._paths[number])
 
     def _read_whole(self, number: int, path: str) -> Iterator[Document]:
         text, size, note = read_text(path)
@@ -229,7 +230,8 @@ class Files:
         wrong: dict[int, UsageError] = {}
         bad: set[int] = set()
         good = False
-        for number, path in enumerate(self._paths):
+        for number in range(len(self._paths)):
+            path = self._path(number)
             try:
                 if _holds_records(path):
                     with open_regular(path) as file:
@@ -244,14 +246,14 @@ class Files:
                 self._skip_file(number, "read", str(error))
         for number, reason in wrong.items():
             # A stray file among good ones is left out and named; otherwise the option is wrong.
-            if not good or self._paths[number] in self._roots:
+            if not good or self._path(number) in self._roots:
                 name = self._file_ids[number]
                 raise UsageError(f"{name}: {reason}; choose one with --text-field")
             self._skip_file(number, "read", str(reason))
         return frozenset(bad | set(wrong))
 
     def _skip_file(self, number: int, stage: str, reason: str) -> None:
-        if self._paths[number] in self._roots:
+        if self._path(number) in self._roots:
             stage = ARGUMENT
         self.tally.skip(self._file_ids[number], stage, reason)
 

@@ -61,13 +61,13 @@ def walk(
     """
     roots = _roots(paths, tally)
     # A file can only come twice by a second root or a second name.
-    seen: dict[FileKey, str] = {}
+    seen: dict[FileKey, File] = {}
     for root, status in roots:
-        prefix = "" if len(roots) == 1 else _as_id(os.path.normpath(root))
+        prefix = "" if len(roots) == 1 else as_id(os.path.normpath(root))
         if stat.S_ISDIR(status.st_mode):
             found = _walk_directory(root, prefix, tally, hidden)
         else:
-            found = iter([(File(root, prefix or os.path.basename(root)), status)])
+            found = iter([(File(root, prefix or as_id(os.path.basename(root))), status)])
         for file, status in found:
             key = file_key(status)
             if key in leave_out:
@@ -77,10 +77,10 @@ def walk(
                 tally.skip(file.id, ARGUMENT if file.path == root else "walk", "not a regular file")
                 continue
             if len(roots) > 1 or status.st_nlink > 1:
-                first = seen.setdefault(key, file.id)
-                if first != file.id:
-                    if status.st_nlink > 1:
-                        tally.skip(file.id, "walk", f"hard link: the same file as {first}")
+                first = seen.setdefault(key, file)
+                if first is not file:
+                    if os.path.realpath(first.path) != os.path.realpath(file.path):
+                        tally.skip(file.id, "walk", f"hard link: the same file as {first.id}")
                     continue
             yield file
 
@@ -137,12 +137,20 @@ def _entries(directory: str, id: str, tally: Tally, hidden: bool) -> list[tuple[
             if entry.name.startswith(".") and not hidden:
                 tally.note(HIDDEN)
                 continue
-            child = f"{id}/{entry.name}" if id else entry.name
+            child = f"{id}/{as_id(entry.name)}" if id else as_id(entry.name)
             is_directory = entry.is_dir(follow_symlinks=False)
             found.append((child + "/" if is_directory else child, child, entry.path))
     found.sort()
     return [(child, path) for _, child, path in found]
 
 
-def _as_id(path: str) -> str:
-    return path if os.sep == "/" else path.replace(os.sep, "/")
+def as_id(path: str) -> str:
+    """Return a path as ids have it: with ``/``, and its bytes read as UTF-8 whatever the locale;
+    those that are not are surrogate escapes."""
+    id = os.fsencode(path).decode("utf-8", "surrogateescape")
+    return id if os.sep == "/" else id.replace(os.sep, "/")
+
+
+def as_path(id: str) -> str:
+    """Undo ``as_id``: return a path that this system can open."""
+    return os.fsdecode(id.encode("utf-8", "surrogateescape"))

@@ -33,11 +33,12 @@ class Output:
     def __init__(self, path: str) -> None:
         self.path = path
         self.key: tuple[int, int] | None = None
-        self._target = path if path == STDOUT else os.path.realpath(path)
+        self._target = path
         self._in_place = path == STDOUT
         if path == STDOUT:
             return
         try:
+            self._target = os.path.realpath(path)
             status = os.stat(self._target)
         except FileNotFoundError:
             pass
@@ -76,8 +77,14 @@ class Output:
             try:
                 yield file
                 file.flush()
+                buffer.flush()
+            except OSError as error:
+                abandon_stdout()
+                if isinstance(error, BrokenPipeError):
+                    raise
+                raise NeardupError(f"cannot write standard output: {_reason(error)}") from None
             finally:
-                with suppress(BrokenPipeError):
+                with suppress(OSError):
                     file.detach()
             return
         name = self._target if self._in_place else self._temporary
@@ -92,6 +99,12 @@ class Output:
             if not self._in_place:
                 with suppress(OSError):
                     os.remove(name)
+
+
+def abandon_stdout() -> None:
+    """Lead what is still buffered for standard output nowhere, since Python would try to write it
+    again when it ends, and complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _reason(error: OSError | ValueError) -> str:

@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 from typing import TextIO
 
-from rich.console import Console, Group
+from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -34,6 +34,14 @@ def console(file: TextIO) -> Console:
     if file.isatty():
         return Console(file=file, highlight=False)
     return Console(file=file, highlight=False, width=10_000, no_color=True)
+
+
+def _print(what: RenderableType, screen: Console, file: TextIO) -> None:
+    """Print without the blanks that fill a table's last column."""
+    with screen.capture() as capture:
+        screen.print(what)
+    for line in capture.get().splitlines():
+        file.write(line.rstrip() + "\n")
 
 
 def printable(name: str) -> Text:
@@ -98,7 +106,7 @@ def show_clusters(result: ScanResult, file: TextIO, where: str) -> None:
         hidden = len(rest) - len(rest[: SHOWN_MEMBERS - 1])
         if hidden:
             table.add_row("", Text(f"and {hidden:,} more", style="dim"))
-        screen.print(Group(title, Padding(table, (0, 0, 1, 1), expand=False)))
+        _print(Group(title, Padding(table, (0, 0, 1, 1), expand=False)), screen, file)
     hidden = len(order) - len(order[:SHOWN_CLUSTERS])
     if hidden:
         screen.print(Text(f"and {hidden:,} smaller clusters; {where}", style="dim"))
@@ -133,7 +141,7 @@ def show_summary(result: ScanResult, file: TextIO, verbose: bool = False) -> Non
             line.append(f" and {count - SHOWN_SKIPPED:,} more (--skipped FILE lists them)")
         row("", line)
     for note, count in result.notes.items():
-        row("", f"{count:,} {note}", "dim")
+        row("", f"{note}: {count:,}", "dim")
     if result.short:
         row(
             "",
@@ -141,7 +149,11 @@ def show_summary(result: ScanResult, file: TextIO, verbose: bool = False) -> Non
             "yellow",
         )
     if settings.exact:
-        row("Search", f"exact: all pairs within {_count(settings.threshold, 'bit')}")
+        row(
+            "Search",
+            "exact: every pair of fingerprints within "
+            f"{_count(settings.threshold, 'bit')} is a candidate",
+        )
     else:
         row("Search", "approximate: pairs within the threshold can be missed (--window)", "yellow")
     if settings.threshold > LARGEST_SENSIBLE_THRESHOLD:
@@ -179,7 +191,7 @@ def show_summary(result: ScanResult, file: TextIO, verbose: bool = False) -> Non
         "Time",
         f"{total:.2f} s, {result.bytes_read / 1e6 / max(total, 1e-9):.1f} MB/s ({phases})",
     )
-    console(file).print(table)
+    _print(table, console(file), file)
     for skip in result.skipped:
         if skip.stage == ARGUMENT:
             complain(f"{printable(skip.id)}: {skip.reason}", file)
@@ -213,7 +225,7 @@ def show_comparison(
     table.add_row("fingerprint", f"0x{one.bits:016X}", f"0x{other.bits:016X}")
     for what in ("characters", "words", "features"):
         table.add_row(what, f"{getattr(one, what):,}", f"{getattr(other, what):,}")
-    screen.print(table)
+    _print(table, screen, file)
     screen.print()
     # Differing bits are marked below as well: colours are lost in a file.
     for name, bits in (("left", one.bits), ("right", other.bits)):
@@ -221,7 +233,7 @@ def show_comparison(
         for i in reversed(range(64)):
             differs = (one.bits ^ other.bits) >> i & 1
             line.append(str(bits >> i & 1), style="bold red" if differs else "")
-            if i % 8 == 0:
+            if i and i % 8 == 0:
                 line.append(" ")
         screen.print(line, soft_wrap=True)
     marks = "".join(
@@ -240,7 +252,7 @@ def show_comparison(
     elif result.jaccard >= 1:
         jaccard += ", the same words in other dress"
     summary.add_row("Jaccard", jaccard)
-    screen.print(summary)
+    _print(summary, screen, file)
     if not result.identical:
         screen.print()
         _show_lines(left[1], right[1], screen)

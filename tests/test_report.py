@@ -1,0 +1,168 @@
+"""Output files: they can be read back, and appear whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import neardup
+from neardup.errors import NeardupError, UsageError
+from neardup.report import pairs as report
+from neardup.report.output import Output
+from neardup.report.terminal import printable
+
+AWKWARD = [
+    "comma,comma",
+    'quote"quote',
+    "new\nline",
+    "carriage\rreturn",
+    "crlf\r\nend",
+    "tab\there",
+    " leading",
+    "trailing ",
+    "semi;colon",
+    "back\\slash",
+    "=1+1",
+    "-rf",
+    "@cmd",
+    "caf\udce9",  # a byte that is not UTF-8
+    "cafe\u0301",
+    "中文",
+]
+TEXT = "the ferry leaves at nine and comes back at noon with the mail from the island post office"
+
+
+def rows(path: Path) -> list[list[str]]:
+    with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
+        return list(csv.reader(file))
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=8), min_size=1))
+def test_any_cell_can_be_read_back(cells: list[str]) -> None:
+    file = io.StringIO()
+    report.write_csv(file, ("a",) * len(cells), [cells])
+    file.seek(0)
+    expected = [] if cells == [""] else cells
+    assert list(csv.reader(io.StringIO(file.getvalue(), newline="")))[1] == expected
+
+
+def test_awkward_names_survive_the_files(tmp_path: Path) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    for name in AWKWARD:
+        (folder / name).write_text(TEXT)
+    result = neardup.scan(folder)
+    report.write_pairs(result, Output(str(tmp_path / "pairs.csv")))
+    report.write_pairs(result, Output(str(tmp_path / "pairs.jsonl")))
+    report.write_clusters(result, Output(str(tmp_path / "clusters.csv")))
+    table = rows(tmp_path / "pairs.csv")
+    assert table[0] == list(report.PAIRS)
+    assert len(table) == len(AWKWARD)
+    assert {name for row in table[1:] for name in row[:2]} == set(AWKWARD)
+    records = [json.loads(line) for line in (tmp_path / "pairs.jsonl").read_text().splitlines()]
+    assert [[r["left"], r["right"]] for r in records] == [row[:2] for row in table[1:]]
+    assert sorted(row[1] for row in rows(tmp_path / "clusters.csv")[1:]) == sorted(AWKWARD)
+    assert all((folder / row[0]).read_text() == TEXT for row in table[1:])
+
+
+def test_similarity_is_never_rounded_up(tmp_path: Path) -> None:
+    assert report.floor(1.0) == 1.0
+    assert report.floor(0.99999999) == 0.9999
+    assert report.floor(0.8) == 0.8
+    assert report.floor(0.79999995) == 0.8  # 0.8 as float32, rounded down
+    assert report.floor(0.79989) == 0.7998
+
+
+def test_columns_hold_what_they_say(tmp_path: Path) -> None:
+    words = [f"word{i}" for i in range(100)]
+    texts = [" ".join(words), " ".join([*words[:-1], "other"]), " ".join(words), "alone"]
+    result = neardup.find(texts, ["a", "bb", "c", "d"])
+    report.write_pairs(result, Output(str(tmp_path / "p.csv")))
+    report.write_clusters(result, Output(str(tmp_path / "c.csv")))
+    report.write_skipped(result, Output(str(tmp_path / "s.csv")))
+    distance = str(
+        (int(result.fingerprints.bits[0]) ^ int(result.fingerprints.bits[1])).bit_count()
+    )
+    jaccard = f"{int(97 / 99 * 10_000) / 10_000:.4f}"
+    assert rows(tmp_path / "p.csv")[1:] == [
+        ["a", "bb", "near", distance, jaccard, "1"],
+        ["a", "c", "exact", "0", "1.0000", "1"],
+    ]
+    assert rows(tmp_path / "c.csv")[1:] == [
+        ["1", "a", "kept", "", "", "", ""],
+        ["1", "bb", "redundant", "a", "near", distance, jaccard],
+        ["1", "c", "redundant", "a", "exact", "0", "1.0000"],
+    ]
+    assert rows(tmp_path / "s.csv") == [["id", "stage", "reason"]]
+    unverified = neardup.find(texts, min_similarity=0)
+    report.write_pairs(unverified, Output(str(tmp_path / "u.csv")))
+    assert rows(tmp_path / "u.csv")[1][4] == ""
+
+
+def test_a_spreadsheet_gets_no_formulas_and_a_mark(tmp_path: Path) -> None:
+    result = neardup.find([TEXT] * 3, ["=1+1", "\t=2", "plain"])
+    path = tmp_path / "p.csv"
+    report.write_pairs(result, Output(str(path)), spreadsheet=True)
+    assert path.read_bytes().startswith(b"\xef\xbb\xbfleft,")
+    names = {name for row in rows(path)[1:] for name in row[:2]}
+    assert names == {"'=1+1", "'\t=2", "plain"}
+
+
+def test_output_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "out.csv"
+    path.write_text("older result")
+    output = Output(str(path))
+    assert os.listdir(tmp_path) == ["out.csv"]
+
+    def interrupted() -> None:
+        with output.open() as file:
+            file.write("half")
+            file.flush()
+            assert len(os.listdir(tmp_path)) == 2
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert os.listdir(tmp_path) == ["out.csv"]
+    assert path.read_text() == "older result"
+    with output.open() as file:
+        file.write("new")
+    assert os.listdir(tmp_path) == ["out.csv"]
+    assert path.read_text() == "new"
+
+
+def test_a_link_is_written_through(tmp_path: Path) -> None:
+    (tmp_path / "target").mkdir()
+    (tmp_path / "link.csv").symlink_to("target/real.csv")
+    with Output(str(tmp_path / "link.csv")).open() as file:
+        file.write("x")
+    assert (tmp_path / "link.csv").is_symlink()
+    assert (tmp_path / "target" / "real.csv").read_text() == "x"
+
+
+def test_what_cannot_be_written_is_said_before_the_work(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no such file or directory"):
+        Output(str(tmp_path / "no" / "out.csv"))
+    with pytest.raises(UsageError, match="is a directory"):
+        Output(str(tmp_path))
+    with pytest.raises(UsageError, match="cannot write"):
+        Output("nul\0byte")
+    if os.path.exists("/dev/full"):
+        with (
+            pytest.raises(NeardupError, match="no space left"),
+            Output("/dev/full").open() as file,
+        ):
+            file.write("x")
+
+
+def test_names_are_shown_on_one_line() -> None:
+    assert printable("new\nline\x1b[31m").plain == "new\\nline\\x1b[31m"
+    assert printable("caf\udce9").plain == "caf\\xe9"
+    assert printable("[bold]中文").plain == "[bold]中文"
