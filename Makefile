@@ -41,8 +41,8 @@ bench: .venv-bench/installed
 .venv-bench/installed: pyproject.toml tests/benchmarks/requirements.txt
 	$(PYTHON) -m venv .venv-bench
 	$(BENCH)/python -m pip install --quiet --editable . -r tests/benchmarks/requirements.txt
-	$(BENCH)/python -m pip install --quiet --no-deps --upgrade --target $(PEERS)/simhash simhash
-	$(BENCH)/python -m pip install --quiet --no-deps --upgrade --target $(PEERS)/simhash-pybind simhash-pybind
+	$(BENCH)/python -m pip install --quiet --no-deps --upgrade --target $(PEERS)/simhash simhash==2.1.2
+	$(BENCH)/python -m pip install --quiet --no-deps --upgrade --target $(PEERS)/simhash-pybind simhash-pybind==0.0.3
 	touch $@
 
 clean:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,8 +36,7 @@ from neardup.verify import confirm
 SHORT = 60
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """One pair, in words: the columns of pairs.csv."""
 
     left: str

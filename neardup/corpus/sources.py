@@ -247,8 +247,7 @@ class Files:
         for number, reason in wrong.items():
             # A stray file among good ones is left out and named; otherwise the option is wrong.
             if not good or self._path(number) in self._roots:
-                name = self._file_ids[number]
-                raise UsageError(f"{name}: {reason}; choose one with --text-field")
+                raise UsageError(f"{self._path(number)}: {reason}; name it in --text-field")
             self._skip_file(number, "read", str(reason))
         return frozenset(bad | set(wrong))
 

@@ -40,11 +40,12 @@ def pairs(bits: UInt64Array, k: int) -> Pairs:
 def exact(bits: UInt64Array, plan: SearchPlan) -> Pairs:
     """Return every pair within ``plan.max_distance``: complete if the plan is.
 
-    Equal fingerprints are searched once: a thousand of them are one row, and their pairs are
-    made afterwards.
+    When equal fingerprints alone make more pairs than there are rows, each value is searched once
+    and their pairs are made afterwards. Otherwise telling them apart costs more than it saves.
     """
     ordered = np.sort(bits)
-    if not (ordered[1:] == ordered[:-1]).any():
+    runs = np.diff(np.flatnonzero(np.diff(ordered, prepend=~ordered[:1], append=~ordered[-1:])))
+    if (runs * (runs - 1) // 2).sum() <= len(bits):
         return _collect(_tables(bits, plan))
     unique, group = np.unique(bits, return_inverse=True)
     sizes = np.bincount(group)

@@ -15,10 +15,9 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TextIO
 
-from neardup.pipeline import ScanResult
+from neardup.pipeline import Row, ScanResult
 from neardup.report.output import Output
 
-PAIRS = ("left", "right", "relation", "distance", "similarity", "cluster")
 CLUSTERS = ("cluster", "id", "role", "of", "relation", "distance", "similarity")
 SKIPPED = ("id", "stage", "reason")
 
@@ -30,11 +29,7 @@ _FORMULA = re.compile(r"^[=+\-@\t\r]")
 
 def write_pairs(result: ScanResult, output: Output, spreadsheet: bool = False) -> None:
     """Write the pairs, by ids; ``similarity`` is empty when not verified."""
-    rows = (
-        (pair.left, pair.right, pair.relation, pair.distance, pair.similarity, pair.cluster)
-        for pair in result
-    )
-    _write(PAIRS, rows, output, spreadsheet)
+    _write(Row._fields, result, output, spreadsheet)
 
 
 def write_clusters(result: ScanResult, output: Output, spreadsheet: bool = False) -> None:

@@ -27,6 +27,10 @@ IGNORABLE = (
 )
 _IGNORABLE = re.compile(f"[{IGNORABLE}]+")
 
+_ASCII = bytes(range(128))
+# What folding drops, and the marks that may compose with an ASCII letter once that is lower-case.
+_UNSETTLED = re.compile(f"[{IGNORABLE}\u0300-\u036f]")
+
 # First and last code point of the blocks written without blanks between words.
 UNSPACED = (
     (0x0E00, 0x0EFF),  # Thai, Lao
@@ -74,32 +78,46 @@ def fold(text: str) -> str:
     case-folded, compatibility forms (ligatures, full and half width, composed or not) made one.
 
     Unicode Standard, section 3.13, "Default Caseless Matching", on compatibility forms. The
-    last normalisation is needed since folding can leave sequences that compose.
+    last normalisation is needed since folding can leave sequences that compose. Lone surrogates
+    become ``?``.
     """
+    return _fold(text).decode("utf-8")
+
+
+def _fold(text: str) -> bytes:
+    data = text.encode("utf-8", "replace")
     if text.isascii():
-        return text.lower()
-    text = unicodedata.normalize("NFKC", _IGNORABLE.sub("", text)).casefold()
-    return unicodedata.normalize("NFKC", text)
+        return data.lower()
+    # Most texts hold a few dashes and quotes that folding leaves alone: see what it would do to the
+    # characters outside ASCII, and save the passes over all others (four times as fast).
+    others = data.translate(None, _ASCII).decode("utf-8")
+    if (
+        not _UNSETTLED.search(others)
+        and others.casefold() == others
+        and unicodedata.is_normalized("NFKC", text)
+    ):
+        return data.lower()
+    text = unicodedata.normalize("NFKC", _IGNORABLE.sub("", data.decode("utf-8"))).casefold()
+    return unicodedata.normalize("NFKC", text).encode("utf-8")
 
 
 def unicode_words(texts: Sequence[str]) -> Words:
     """Return the words of every text after ``fold``."""
-    return _words([fold(text) for text in texts], ascii_only=False)
+    return _words([_fold(text) for text in texts], ascii_only=False)
 
 
 def ascii_words(texts: Sequence[str]) -> Words:
     """Return the runs of two or more ASCII letters, digits and ``_`` of every lower-cased text:
     the textbook's words, which know no other script."""
-    words = _words([text.lower() for text in texts], ascii_only=True)
+    words = _words([text.lower().encode("utf-8", "replace") for text in texts], ascii_only=True)
     kept = words.lengths >= 2
     before = np.concatenate(([0], np.cumsum(kept)))
     return Words(words.buffer, words.starts[kept], words.lengths[kept], before[words.offsets])
 
 
-def _words(texts: Sequence[str], ascii_only: bool) -> Words:
+def _words(texts: Sequence[bytes], ascii_only: bool) -> Words:
     # A line feed before, between and after the texts: a break that belongs to no word.
-    encoded = [text.encode("utf-8", "replace") for text in texts]
-    data = b"\n" + b"\n".join(encoded) + b"\n" * (1 + PADDING)
+    data = b"\n" + b"\n".join(texts) + b"\n" * (1 + PADDING)
     buffer = np.frombuffer(data, np.uint8)
     classes = np.frombuffer(bytearray(data.translate(_CLASSES)), np.uint8)
     if ascii_only or data.isascii():
@@ -111,7 +129,7 @@ def _words(texts: Sequence[str], ascii_only: bool) -> Words:
         first = (spaced[1:] & ~spaced[:-1]) | (classes[1:] == _LONE)
         last = (spaced[:-1] & ~spaced[1:]) | (tail[:-1] & ~tail[1:])
         starts, ends = np.flatnonzero(first) + 1, np.flatnonzero(last) + 1
-    text_ends = np.cumsum([len(text) + 1 for text in encoded], dtype=np.int64)
+    text_ends = np.cumsum([len(text) + 1 for text in texts], dtype=np.int64)
     offsets = np.concatenate(([0], np.searchsorted(starts, text_ends)))
     return Words(buffer, starts, ends - starts, offsets)
 
