@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from neardup.errors import NeardupError, UsageError
-    from neardup.pipeline import ScanResult, find, scan
+    from neardup.pipeline import find, scan
+    from neardup.result import ScanResult
     from neardup.settings import Settings
     from neardup.sketch import fingerprint
 
@@ -25,7 +26,7 @@ __all__ = ["NeardupError", "ScanResult", "Settings", "UsageError", "find", "fing
 
 _HOME = {
     "NeardupError": "errors",
-    "ScanResult": "pipeline",
+    "ScanResult": "result",
     "Settings": "settings",
     "UsageError": "errors",
     "find": "pipeline",

@@ -94,7 +94,7 @@ Documents = Annotated[
     list[str],
     typer.Argument(
         help="Directories, text files and JSON lines files (.jsonl, .ndjson).",
-        metavar="DOCS...",
+        metavar="DOCS",
         show_default=False,
     ),
 ]
@@ -197,14 +197,16 @@ def scan(
 ) -> None:
     """Find the near-duplicates among documents and write them as pairs.
 
-    Candidates have fingerprints within --threshold bits of each other; they are confirmed by the
-    exact Jaccard similarity of their texts' word 3-shingles.
+    Documents are candidates when their fingerprints are within --threshold
+    bits of each other, and a pair when the exact Jaccard similarity of their
+    word 3-shingles is at least --min-similarity.
     """
     with _one_line_errors():
         from neardup import pipeline
         from neardup.progress import Bars, Progress
         from neardup.report import pairs as report
         from neardup.settings import Settings, parse_threshold
+        from neardup.tables import ARGUMENT
 
         settings = Settings(
             threshold=parse_threshold(threshold),
@@ -252,7 +254,7 @@ def scan(
                     typer.echo(f"wrote {one.path}", err=True)
         elif not result.complete:
             for skip in result.skipped:
-                if skip.stage == "argument":
+                if skip.stage == ARGUMENT:
                     complain(f"{skip.id}: {skip.reason}")
         if not result.complete or (strict and result.skipped):
             raise typer.Exit(UNFINISHED)
@@ -330,11 +332,12 @@ def fingerprint(
         from neardup.report.output import Output
         from neardup.report.pairs import write_fingerprints
         from neardup.report.terminal import complain, printable
+        from neardup.tables import ARGUMENT
 
         _refuse_stdin(docs)
         ids, prints, tally = pipeline.fingerprint_files(docs, sketch, text_field, id_field, hidden)
         write_fingerprints(ids, prints.bits.tolist(), Output("-"))
         for skip in tally.skipped:
             complain(f"{printable(skip.id)}: {skip.reason}")
-        if any(skip.stage == "argument" for skip in tally.skipped):
+        if any(skip.stage == ARGUMENT for skip in tally.skipped):
             raise typer.Exit(UNFINISHED)

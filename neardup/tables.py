@@ -37,6 +37,10 @@ class Document:
     line: int = 0
 
 
+#: The stage at which a path is skipped that was asked for by name.
+ARGUMENT = "argument"
+
+
 @dataclass(frozen=True, slots=True)
 class Skipped:
     """A document, or a part of a corpus file, that takes no part in the comparison.

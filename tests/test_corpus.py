@@ -18,7 +18,7 @@ from neardup.corpus.decode import GUESSED, REPAIRED, decode, open_regular, read_
 from neardup.corpus.sources import Files
 from neardup.errors import UnreadableError, UsageError
 from neardup.sketch import fingerprints
-from neardup.tables import Document, Fingerprints, Skipped
+from neardup.tables import ARGUMENT, Document, Fingerprints, Skipped
 
 TEXT = "A quiet morning on the river, and the ferry waits for its first passengers."
 
@@ -169,7 +169,7 @@ def test_a_missing_path_among_others_is_named_and_alone_it_is_an_error(tmp_path:
     write(tmp_path, a_txt=TEXT)
     documents, files = read(tmp_path, tmp_path / "nope")
     assert len(documents) == 1
-    assert files.tally.skipped[0].stage == walk.ARGUMENT
+    assert files.tally.skipped[0].stage == ARGUMENT
     with pytest.raises(UsageError, match=r"nope: no such file or directory"):
         read(tmp_path / "nope")
     with pytest.raises(UsageError, match="no documents given"):

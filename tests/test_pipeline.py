@@ -14,7 +14,7 @@ import neardup
 from neardup import pipeline
 from neardup.corpus.decode import read_text
 from neardup.errors import UsageError
-from neardup.pipeline import ScanResult
+from neardup.result import ScanResult
 from neardup.settings import Settings
 from neardup.tables import Pairs, UInt64Array
 

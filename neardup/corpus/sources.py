@@ -12,11 +12,11 @@ import numpy as np
 
 from neardup.corpus import records
 from neardup.corpus.decode import open_regular, read_text, unreadable
-from neardup.corpus.walk import ARGUMENT, FileKey, as_id, as_path, walk
+from neardup.corpus.walk import FileKey, as_id, as_path, walk
 from neardup.errors import UnreadableError, UsageError
 from neardup.progress import Advance
 from neardup.sketch.hashing import fnv1a
-from neardup.tables import Document, Ids, IntArray, Tally
+from neardup.tables import ARGUMENT, Document, Ids, IntArray, Tally
 
 _ARRAY_OF_OBJECTS = re.compile(rb"(\xef\xbb\xbf)?\s*\[\s*\{")
 

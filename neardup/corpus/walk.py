@@ -8,14 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from neardup.errors import UsageError
-from neardup.tables import Tally
+from neardup.tables import ARGUMENT, Tally
 
 #: What the summary calls things that are left out by default.
 HIDDEN = "hidden files and folders left out (--hidden reads them)"
 LINKS = "symbolic links not followed"
-
-#: The stage of a path that was asked for by name and cannot be read.
-ARGUMENT = "argument"
 
 FileKey = tuple[int, int]
 

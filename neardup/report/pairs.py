@@ -15,8 +15,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TextIO
 
-from neardup.pipeline import Row, ScanResult
 from neardup.report.output import Output
+from neardup.result import Row, ScanResult
 
 CLUSTERS = ("cluster", "id", "role", "of", "relation", "distance", "similarity")
 SKIPPED = ("id", "stage", "reason")

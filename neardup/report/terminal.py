@@ -14,10 +14,10 @@ from rich.table import Table
 from rich.text import Text
 
 from neardup.compare import Comparison, differing_lines
-from neardup.corpus.walk import ARGUMENT
-from neardup.pipeline import SHORT, ScanResult
 from neardup.report.pairs import floor
+from neardup.result import SHORT, ScanResult
 from neardup.settings import LARGEST_SENSIBLE_THRESHOLD
+from neardup.tables import ARGUMENT
 
 # What a screen holds. What is beyond is counted, and where it can be read is said.
 SHOWN_CLUSTERS = 20
@@ -73,9 +73,10 @@ def show_clusters(result: ScanResult, file: TextIO, where: str) -> None:
         title = Text(f"Cluster {number + 1}", style="bold")
         title.append(f"  {len(members[number])} documents", style="default")
         if len(members[number]) > 2:
+            least = _similarity(similarity[number])
             title.append(
-                f", weakest link {_similarity(similarity[number])}"
-                f"{_count(int(distance[number]), 'bit')}",
+                f", pairs {f'at {least} or more, ' if least else ''}"
+                f"up to {_count(int(distance[number]), 'bit')} apart",
                 style="not bold dim",
             )
         table = Table.grid(padding=(0, 2))
@@ -90,8 +91,9 @@ def show_clusters(result: ScanResult, file: TextIO, where: str) -> None:
             if result.fingerprints.features[row] < SHORT:
                 name.append("  short text", style="yellow")
             if i is None:
-                note = "" if row == representative else "kept too: no pair with another kept one"
-                table.add_row(Text("●", style="green"), name, Text(note, style="green"))
+                if row != representative:
+                    name.append("  kept too: no pair with another kept one", style="green")
+                table.add_row(Text("●", style="green"), name)
                 continue
             of = int(clusters.kept_by[row])
             if of != representative:
@@ -100,7 +102,7 @@ def show_clusters(result: ScanResult, file: TextIO, where: str) -> None:
                 Text("○", style="dim"),
                 name,
                 Text("exact", style="cyan") if links.exact[i] else Text("near"),
-                Text(_similarity(float(links.similarity[i])).rstrip(" ,")),
+                Text(_similarity(float(links.similarity[i]))),
                 Text(_count(int(links.distance[i]), "bit"), style="dim"),
             )
         hidden = len(rest) - len(rest[: SHOWN_MEMBERS - 1])
@@ -114,7 +116,7 @@ def show_clusters(result: ScanResult, file: TextIO, where: str) -> None:
 
 
 def _similarity(value: float) -> str:
-    return "" if math.isnan(value) else f"{floor(value):.4f}, "
+    return "" if math.isnan(value) else f"{floor(value):.4f}"
 
 
 def show_summary(result: ScanResult, file: TextIO, verbose: bool = False) -> None:
@@ -173,9 +175,8 @@ def show_summary(result: ScanResult, file: TextIO, verbose: bool = False) -> Non
         row("", f"{candidates}, not verified (--min-similarity 0)", "yellow")
     pairs = _count(result.total_pairs, "pair")
     if result.total_pairs > len(result):
-        left_out = result.total_pairs - len(result)
         pairs += (
-            f"; {len(result):,} listed, {left_out:,} more follow from identical texts "
+            f"; {len(result):,} listed, the rest follow from identical texts "
             "(--all-pairs lists them)"
         )
     row("Found", pairs)
