@@ -18,6 +18,7 @@ import typer
 
 from neardup import __version__
 from neardup.errors import NeardupError, UsageError
+from neardup.settings import DEFAULT_ROTATIONS, DEFAULT_WINDOW, Settings, parse_threshold
 
 if TYPE_CHECKING:
     from neardup.report.output import Output
@@ -49,7 +50,8 @@ def _one_line_errors() -> Iterator[None]:
     signal.signal(signal.SIGTERM, _stop)
     try:
         yield
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except NeardupError as error:
         from neardup.report.terminal import complain
 
@@ -61,10 +63,10 @@ def _one_line_errors() -> Iterator[None]:
         abandon_stdout()
         raise typer.Exit(DONE) from None
     except KeyboardInterrupt:
-        sys.stderr.write("\nneardup: interrupted; nothing was written\n")
+        sys.stderr.write("\nneardup: interrupted\n")
         raise typer.Exit(130) from None
     except MemoryError:
-        sys.stderr.write("neardup: out of memory; nothing was written\n")
+        sys.stderr.write("neardup: out of memory\n")
         raise typer.Exit(UNFINISHED) from None
 
 
@@ -130,12 +132,12 @@ def scan(
             metavar="BITS",
             help="Largest Hamming distance of a candidate, 0 to 64.",
         ),
-    ] = "10",
+    ] = str(Settings.threshold),
     min_similarity: Annotated[
         float,
         typer.Option(help="Smallest exact Jaccard similarity, 0 to 1; 0 lists all candidates."),
-    ] = 0.8,
-    sketch: Sketch = "simhash",
+    ] = Settings.min_similarity,
+    sketch: Sketch = Settings.sketch,
     clusters: Annotated[
         str | None,
         typer.Option(help="Where to write the clusters and what to keep.", show_default=False),
@@ -154,20 +156,22 @@ def scan(
     rotations: Annotated[
         int | None,
         typer.Option(
-            help="Search approximately: sort this many rotations (16 with --window alone) ...",
+            help="Search approximately: sort this many rotations "
+            f"({DEFAULT_ROTATIONS} with --window alone) ...",
             show_default=False,
         ),
     ] = None,
     window: Annotated[
         int | None,
         typer.Option(
-            help="... and compare each with this many next neighbours (8 with --rotations alone).",
+            help="... and compare each with this many next neighbours "
+            f"({DEFAULT_WINDOW} with --rotations alone).",
             show_default=False,
         ),
     ] = None,
-    text_field: TextField = "text",
-    id_field: IdField = "id",
-    hidden: Hidden = False,
+    text_field: TextField = Settings.text_field,
+    id_field: IdField = Settings.id_field,
+    hidden: Hidden = Settings.hidden,
     show: Annotated[
         bool | None,
         typer.Option(
@@ -205,8 +209,6 @@ def scan(
         from neardup import pipeline
         from neardup.progress import Bars, Progress
         from neardup.report import pairs as report
-        from neardup.settings import Settings, parse_threshold
-        from neardup.tables import ARGUMENT
 
         settings = Settings(
             threshold=parse_threshold(threshold),
@@ -220,12 +222,12 @@ def scan(
             hidden=hidden,
         )
         _refuse_stdin(docs)
-        terminal = sys.stdout.isatty()
+        terminal = sys.stdout is not None and sys.stdout.isatty()
         if output is None and not terminal:
             output = "-"
-        pairs_to, clusters_to, skipped_to = _outputs(output, clusters, skipped)
+        pairs_to, clusters_to, skipped_to = _outputs(docs, output, clusters, skipped)
         chosen = [one for one in (pairs_to, clusters_to, skipped_to) if one is not None]
-        watched = sys.stderr.isatty() and not quiet
+        watched = sys.stderr is not None and sys.stderr.isatty() and not quiet
         result = pipeline.scan(
             docs,
             settings,
@@ -235,11 +237,12 @@ def scan(
         if skipped_to is not None:
             report.write_skipped(result, skipped_to, spreadsheet)
         if not len(result.ids):
-            _explain_nothing(result.skipped)
-        if pairs_to is not None:
-            report.write_pairs(result, pairs_to, spreadsheet)
+            _explain_nothing([*result.missing, *result.skipped])
         if clusters_to is not None:
             report.write_clusters(result, clusters_to, spreadsheet)
+        # Standard output comes last, since its reader may go away.
+        if pairs_to is not None:
+            report.write_pairs(result, pairs_to, spreadsheet)
 
         from neardup.report.terminal import complain, show_clusters, show_summary
 
@@ -252,29 +255,33 @@ def scan(
             for one in chosen:
                 if one.path != "-":
                     typer.echo(f"wrote {one.path}", err=True)
-        elif not result.complete:
-            for skip in result.skipped:
-                if skip.stage == ARGUMENT:
-                    complain(f"{skip.id}: {skip.reason}")
-        if not result.complete or (strict and result.skipped):
+        for skip in result.missing:
+            complain(f"{skip.id}: {skip.reason}")
+        if result.missing or (strict and result.skipped):
             raise typer.Exit(UNFINISHED)
         if check and len(result):
             raise typer.Exit(FOUND)
 
 
-def _refuse_stdin(docs: list[str]) -> None:
-    if "-" in docs and not os.path.lexists("-"):
-        raise UsageError("standard input cannot be scanned; give a file or a directory")
-
-
-def _outputs(*paths: str | None) -> list[Output | None]:
-    """Check that all outputs can be written and are not the same."""
+def _outputs(docs: list[str], *paths: str | None) -> list[Output | None]:
+    """Check that all outputs can be written, and are neither the same nor one of the inputs."""
+    from neardup.corpus.walk import file_key
     from neardup.report.output import Output
 
     given = [os.path.realpath(path) if path != "-" else path for path in paths if path is not None]
     if len(set(given)) < len(given):
         raise UsageError("two outputs have the same name")
-    return [None if path is None else Output(path) for path in paths]
+    outputs = [None if path is None else Output(path) for path in paths]
+    inputs = {file_key(os.stat(path)): path for path in docs if os.path.isfile(path)}
+    for output in outputs:
+        if output is not None and output.key in inputs:
+            raise UsageError(f"cannot write {output.path}: it is one of the documents to scan")
+    return outputs
+
+
+def _refuse_stdin(docs: list[str]) -> None:
+    if "-" in docs and not os.path.lexists("-"):
+        raise UsageError("standard input cannot be scanned; give a file or a directory")
 
 
 def _explain_nothing(skipped: list[Skipped]) -> NoReturn:
@@ -290,7 +297,7 @@ def _explain_nothing(skipped: list[Skipped]) -> NoReturn:
 def compare(
     left: Annotated[str, typer.Argument(help="A text file, or - for standard input.")],
     right: Annotated[str, typer.Argument(help="Another one.")],
-    sketch: Sketch = "simhash",
+    sketch: Sketch = Settings.sketch,
 ) -> None:
     """Compare two texts: fingerprints, distance, similarity, verdict, and what differs."""
     with _one_line_errors():
@@ -321,23 +328,25 @@ def _read(path: str) -> str:
 @app.command()
 def fingerprint(
     docs: Documents,
-    sketch: Sketch = "simhash",
-    text_field: TextField = "text",
-    id_field: IdField = "id",
-    hidden: Hidden = False,
+    sketch: Sketch = Settings.sketch,
+    text_field: TextField = Settings.text_field,
+    id_field: IdField = Settings.id_field,
+    hidden: Hidden = Settings.hidden,
 ) -> None:
     """Print the id and the fingerprint of every document: CSV with the columns id, fingerprint."""
     with _one_line_errors():
         from neardup import pipeline
         from neardup.report.output import Output
         from neardup.report.pairs import write_fingerprints
-        from neardup.report.terminal import complain, printable
-        from neardup.tables import ARGUMENT
+        from neardup.report.terminal import complain
 
         _refuse_stdin(docs)
-        ids, prints, tally = pipeline.fingerprint_files(docs, sketch, text_field, id_field, hidden)
+        settings = Settings(sketch=sketch, text_field=text_field, id_field=id_field, hidden=hidden)
+        ids, prints, tally = pipeline.fingerprint_files(docs, settings)
+        if not len(ids):
+            _explain_nothing([*tally.missing, *tally.skipped])
         write_fingerprints(ids, prints.bits.tolist(), Output("-"))
-        for skip in tally.skipped:
-            complain(f"{printable(skip.id)}: {skip.reason}")
-        if any(skip.stage == ARGUMENT for skip in tally.skipped):
+        for skip in [*tally.skipped, *tally.missing]:
+            complain(f"{skip.id}: {skip.reason}")
+        if tally.missing:
             raise typer.Exit(UNFINISHED)

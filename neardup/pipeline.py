@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields, replace
 from hashlib import blake2b
 
 import numpy as np
@@ -11,13 +13,14 @@ from neardup.cluster import cluster, keep_order
 from neardup.corpus.sources import Corpus, Files, Paths, Texts
 from neardup.corpus.walk import FileKey
 from neardup.errors import UsageError
+from neardup.groups import Groups
 from neardup.index.plan import choose
 from neardup.index.search import exact, window
-from neardup.progress import Progress
+from neardup.progress import Advance, Progress
 from neardup.result import ScanResult
 from neardup.settings import DEFAULT_ROTATIONS, DEFAULT_WINDOW, Settings
-from neardup.sketch import BATCH, fingerprints, recipe
-from neardup.tables import ARGUMENT, Fingerprints, Ids, IntArray, Pairs, Tally, UInt64Array
+from neardup.sketch import batches, fingerprint_batch, recipe
+from neardup.tables import Fingerprints, Ids, IntArray, Pairs, Tally, UInt64Array
 from neardup.verify import confirm
 
 
@@ -47,7 +50,7 @@ def scan(
     -------
     ScanResult
         Pairs are confirmed by exact Jaccard similarity of word 3-shingles unless
-        ``min_similarity`` is 0. ``complete`` is False if one of several paths does not exist.
+        ``min_similarity`` is 0. ``missing`` names paths that could not be read at all.
 
     Raises
     ------
@@ -74,8 +77,8 @@ def find(
     Parameters
     ----------
     texts : iterable of n str
-    ids : iterable of n unique ids, optional
-        By default the numbers from 0.
+    ids : iterable of n ids, optional
+        Unique as strings, which is what the result has. By default the numbers from 0.
     settings, progress, **options
         As for ``scan``.
 
@@ -89,33 +92,27 @@ def find(
 
 
 def fingerprint_files(
-    paths: Paths,
-    sketch: str = "simhash",
-    text_field: str = "text",
-    id_field: str = "id",
-    hidden: bool = False,
+    paths: Paths, settings: Settings | None = None
 ) -> tuple[Ids, Fingerprints, Tally]:
     """Return ids and fingerprints of the documents in files and directories, and what happened to
     the others. Raises as ``scan``."""
-    corpus = Files(paths, text_field, id_field, hidden)
-    prints, _ = _read(corpus, Settings(sketch=sketch), Progress())
-    ids = corpus.ids()
-    _name_unusable(ids, prints, corpus.tally)
-    return ids, prints, corpus.tally
-
-
-def _name_unusable(ids: Ids, prints: Fingerprints, tally: Tally) -> None:
-    for row in np.flatnonzero(prints.features == 0).tolist():
-        tally.skip(ids[row], "fingerprint", "no usable text")
+    settings = settings or Settings()
+    corpus = Files(paths, settings.text_field, settings.id_field, settings.hidden)
+    read = _read(corpus, settings, Progress())
+    _name_unusable(corpus.ids(), read.prints, corpus.tally)
+    return corpus.ids(), read.prints, corpus.tally
 
 
 def _settings(settings: Settings | None, options: dict[str, object]) -> Settings:
-    if settings is not None and options:
+    if settings is None:
+        known = [field.name for field in fields(Settings)]
+        for name in options:
+            if name not in known:
+                raise UsageError(f"no setting {name!r}; there are: {', '.join(known)}")
+        return Settings(**options)  # type: ignore[arg-type]
+    if options:
         raise UsageError("give settings or single options, not both")
-    try:
-        return settings or Settings(**options)  # type: ignore[arg-type]
-    except TypeError as error:
-        raise UsageError(str(error).replace("Settings.__init__() got an ", "")) from None
+    return settings
 
 
 def _run(corpus: Corpus, settings: Settings, progress: Progress) -> ScanResult:
@@ -128,28 +125,33 @@ def _run(corpus: Corpus, settings: Settings, progress: Progress) -> ScanResult:
     5. cluster the confirmed pairs and choose what to keep
     """
     recipe(settings.sketch)
-    prints, digests = _read(corpus, settings, progress)
-    ids, tally = corpus.ids(), corpus.tally
+    read = _read(corpus, settings, progress)
+    ids, tally, prints = corpus.ids(), corpus.tally, read.prints
     _name_unusable(ids, prints, tally)
-    original = _originals(digests, prints, ids)
-    rows = np.flatnonzero((original == np.arange(len(ids))) & (prints.features > 0))
-    with progress.phase("search"):
-        candidates = _search(prints.bits[rows], settings)
-    candidates = Pairs.candidates(
-        rows[candidates.left], rows[candidates.right], candidates.distance
-    )
-    near = candidates
-    if settings.min_similarity > 0:
-        unchanged = _Unchanged(corpus, digests, ids)
-        with progress.phase("verify", len(candidates), "pairs") as advance:
-            near = confirm(
-                candidates, prints.features, unchanged.read_again, settings.min_similarity, advance
-            )
+    while True:
+        with progress.timed("search"):
+            original = _originals(read.digests, prints, ids)
+            rows = np.flatnonzero((original == np.arange(len(ids))) & (prints.features > 0))
+        found = _search(prints.bits[rows], settings, progress)
+        candidates = Pairs.candidates(rows[found.left], rows[found.right], found.distance)
+        near, lost = candidates, _NO_ROWS
+        if settings.min_similarity > 0:
+            again = _Again(corpus, read.digests, ids)
+            with progress.phase("verify", len(candidates), "pairs") as advance:
+                near = confirm(candidates, read.sizes, again.read, settings.min_similarity, advance)
+            lost = np.array(again.lost, np.int64)
+        if not len(lost):
+            break
+        # What vanished or changed meanwhile takes no part; its copies need another original.
+        features = prints.features.copy()
+        features[lost] = 0
+        prints = replace(prints, features=features)
     with progress.phase("cluster"):
         clusters = cluster(near.left, near.right, original, ids)
-        sizes = np.bincount(original, minlength=len(ids))
+        groups = Groups.of(original)
+        sizes = groups.sizes
         total = int((sizes[near.left] * sizes[near.right]).sum() + (sizes * (sizes - 1) // 2).sum())
-        pairs = _all_pairs(near, original) if settings.all_pairs else _with_copies(near, original)
+        pairs = _all_pairs(near, groups) if settings.all_pairs else _with_copies(near, original)
     return ScanResult(
         ids=ids,
         fingerprints=prints,
@@ -160,46 +162,66 @@ def _run(corpus: Corpus, settings: Settings, progress: Progress) -> ScanResult:
         candidates=len(candidates),
         confirmed=len(near),
         skipped=tally.skipped,
+        missing=tally.missing,
         notes=tally.notes,
         bytes_read=tally.bytes_read,
         seconds=progress.seconds,
-        complete=not any(skip.stage == ARGUMENT for skip in tally.skipped),
         settings=settings,
     )
 
 
-def _read(
-    corpus: Corpus, settings: Settings, progress: Progress
-) -> tuple[Fingerprints, UInt64Array]:
-    """Return fingerprints and 128-bit digests, uint64 (n, 2), of all documents."""
+_NO_ROWS = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What is kept of all documents once read: their fingerprints, 128-bit digests of their texts,
+    uint64 (n, 2), and sizes in bytes, int64 (n,)."""
+
+    prints: Fingerprints
+    digests: UInt64Array
+    sizes: IntArray
+
+
+def _read(corpus: Corpus, settings: Settings, progress: Progress) -> _Read:
+    made = recipe(settings.sketch)
+    digests, sizes = bytearray(), array("q")
     bits, features = [np.empty(0, np.uint64)], [np.empty(0, np.int32)]
-    digests = bytearray()
-    with progress.show("read", corpus.total, "files") as advance:
-        documents = corpus.documents(advance)
+
+    def texts(advance: Advance) -> Iterator[str]:
+        for document in corpus.documents(advance):
+            digest, size = _digest(document.text)
+            digests.extend(digest)
+            sizes.append(size)
+            yield document.text
+
+    with progress.show("read", corpus.total, "B") as advance:
+        stream = batches(texts(advance))
         while True:
             with progress.timed("read"):
-                texts = []
-                size = 0
-                for document in documents:
-                    texts.append(document.text)
-                    digests += _digest(document.text)
-                    size += len(document.text) + 1
-                    if size > BATCH:
-                        break
-            if not texts:
+                batch = next(stream, None)
+            if batch is None:
                 break
             with progress.timed("fingerprint"):
-                made = fingerprints(texts, settings.sketch)
-            bits.append(made.bits)
-            features.append(made.features)
-    prints = Fingerprints(
-        np.concatenate(bits), np.concatenate(features), recipe(settings.sketch).name
+                some_bits, some_features = fingerprint_batch(batch, made)
+            bits.append(some_bits)
+            features.append(some_features)
+    return _Read(
+        Fingerprints(np.concatenate(bits), np.concatenate(features), made.name),
+        np.frombuffer(bytes(digests), np.uint64).reshape(-1, 2),
+        np.frombuffer(sizes, np.int64),
     )
-    return prints, np.frombuffer(bytes(digests), np.uint64).reshape(-1, 2)
 
 
-def _digest(text: str) -> bytes:
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+def _digest(text: str) -> tuple[bytes, int]:
+    """Return the digest of a text and its size in bytes."""
+    data = text.encode("utf-8", "surrogatepass")
+    return blake2b(data, digest_size=16).digest(), len(data)
+
+
+def _name_unusable(ids: Ids, prints: Fingerprints, tally: Tally) -> None:
+    for row in np.flatnonzero(prints.features == 0).tolist():
+        tally.skip(ids[row], "fingerprint", "no usable text")
 
 
 def _originals(digests: UInt64Array, prints: Fingerprints, ids: Ids) -> IntArray:
@@ -207,44 +229,53 @@ def _originals(digests: UInt64Array, prints: Fingerprints, ids: Ids) -> IntArray
     of identical texts, the one to keep. Documents without usable text repeat nothing.
 
     Only identical texts are grouped, not equal fingerprints: documents that merely share a
-    fingerprint are candidates like any others, and whoever acts on them must see each pair.
+    fingerprint are candidates like any others, and whoever acts on them must see each pair. The
+    price is that a family of m texts with nearly equal fingerprints has m² / 2 candidates.
     """
     original = np.arange(len(digests))
     usable = np.flatnonzero(prints.features)
     order = usable[np.lexsort((digests[usable, 1], digests[usable, 0]))]
     same = (digests[order[1:]] == digests[order[:-1]]).all(axis=1)
-    for group in np.split(order, np.flatnonzero(~same) + 1) if same.any() else ():
-        if len(group) > 1:
-            original[group] = min(group.tolist(), key=lambda row: keep_order(ids[row]))
+    # A group is a run of places that are the same as the next one, and the place behind it.
+    edges = np.flatnonzero(np.diff(same.astype(np.int8), prepend=0, append=0))
+    for start, end in edges.reshape(-1, 2).tolist():
+        group = order[start : end + 1]
+        original[group] = min(group.tolist(), key=lambda row: keep_order(ids[row]))
     return original
 
 
-def _search(bits: UInt64Array, settings: Settings) -> Pairs:
+def _search(bits: UInt64Array, settings: Settings, progress: Progress) -> Pairs:
     if settings.exact:
-        return exact(bits, choose(len(bits), settings.threshold))
-    return window(
-        bits,
-        settings.threshold,
-        settings.rotations or DEFAULT_ROTATIONS,
-        settings.window or DEFAULT_WINDOW,
-    )
+        plan = choose(len(bits), settings.threshold)
+        with progress.phase("search", len(plan.masks), "tables") as advance:
+            return exact(bits, plan, advance)
+    rotations = settings.rotations or DEFAULT_ROTATIONS
+    with progress.phase("search", rotations, "rotations") as advance:
+        width = settings.window or DEFAULT_WINDOW
+        return window(bits, settings.threshold, rotations, width, advance)
 
 
-class _Unchanged:
-    """Reads documents again, but only those that still hold what was fingerprinted."""
+class _Again:
+    """Reads documents again, and collects the rows of those that no longer hold what was
+    fingerprinted."""
 
     def __init__(self, corpus: Corpus, digests: UInt64Array, ids: Ids) -> None:
         self._corpus, self._digests, self._ids = corpus, digests, ids
+        self.lost: list[int] = []
 
-    def read_again(self, rows: IntArray) -> Iterator[tuple[int, str]]:
+    def read(self, rows: IntArray) -> Iterator[tuple[int, str]]:
+        missing = set(rows.tolist())
         for row, text in self._corpus.read_again(rows):
-            if _digest(text) == self._digests[row].tobytes():
+            if _digest(text)[0] == self._digests[row].tobytes():
+                missing.remove(row)
                 yield row, text
             else:
                 self._corpus.tally.skip(self._ids[row], "verify", "changed while scanning")
+        self.lost += missing
 
 
-def _copy_pairs(left: IntArray, right: IntArray) -> Pairs:
+def _copies(left: IntArray, right: IntArray) -> Pairs:
+    """Return pairs of identical texts."""
     count = len(left)
     return Pairs(
         np.minimum(left, right),
@@ -258,30 +289,20 @@ def _copy_pairs(left: IntArray, right: IntArray) -> Pairs:
 def _with_copies(near: Pairs, original: IntArray) -> Pairs:
     """Add a pair of each copy with its original: a star, not n² pairs."""
     copies = np.flatnonzero(original != np.arange(len(original)))
-    return Pairs.concatenate([near, _copy_pairs(original[copies], copies)]).sorted()
+    if not len(copies):
+        return near
+    return Pairs.concatenate([near, _copies(original[copies], copies)]).sorted()
 
 
-def _all_pairs(near: Pairs, original: IntArray) -> Pairs:
+def _all_pairs(near: Pairs, groups: Groups) -> Pairs:
     """Add every pair that follows from identical texts."""
-    members = np.argsort(original, kind="stable")
-    sizes = np.bincount(original, minlength=len(original))
-    starts = np.cumsum(sizes) - sizes
-    counts = sizes[near.left] * sizes[near.right]
-    nth = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    width = np.repeat(sizes[near.right], counts)
-    left = members[np.repeat(starts[near.left], counts) + nth // width]
-    right = members[np.repeat(starts[near.right], counts) + nth % width]
-    spread = near.take(np.repeat(np.arange(len(near)), counts))
-    parts = [
-        Pairs(
-            np.minimum(left, right),
-            np.maximum(left, right),
-            spread.distance,
-            spread.similarity,
-            spread.exact,
-        )
-    ]
-    for start, size in zip(starts[sizes > 1].tolist(), sizes[sizes > 1].tolist(), strict=True):
-        one, other = np.triu_indices(size, 1)
-        parts.append(_copy_pairs(members[start + one], members[start + other]))
-    return Pairs.concatenate(parts).sorted()
+    left, right, source = groups.between(near.left, near.right)
+    spread = Pairs(
+        np.minimum(left, right),
+        np.maximum(left, right),
+        near.distance[source],
+        near.similarity[source],
+        near.identical[source],
+    )
+    within = [_copies(one, other) for one, other in groups.within()]
+    return Pairs.concatenate([spread, *within]).sorted()

@@ -9,7 +9,18 @@ from typing import NamedTuple
 import numpy as np
 
 from neardup.settings import Settings
-from neardup.tables import Clusters, Fingerprints, FloatArray, Ids, IntArray, Pairs, Skipped
+from neardup.tables import (
+    BoolArray,
+    Clusters,
+    Fingerprints,
+    Float32Array,
+    FloatArray,
+    Ids,
+    IntArray,
+    Pairs,
+    Skipped,
+    UInt8Array,
+)
 
 #: Fewer distinct features than this (some 30 words) make a text short: there a single changed word
 #: takes the similarity below 0.8 and the fingerprint far away.
@@ -28,6 +39,16 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Links:
+    """Of each document and the one it is kept by: distance in bits, uint8 (n,); similarity,
+    float32 (n,), NaN when not verified; whether their texts are identical, bool (n,)."""
+
+    distance: UInt8Array
+    similarity: Float32Array
+    identical: BoolArray
+
+
+@dataclass(frozen=True)
 class ScanResult:
     """Everything a scan has found. Iterating over it gives its pairs as ``Row``.
 
@@ -40,10 +61,10 @@ class ScanResult:
     candidates : pairs of different texts within the threshold, before verification
     confirmed : how many of them are left after it
     skipped : what takes no part in the comparison, with the reason
+    missing : paths asked for by name that could not be read at all
     notes : other things worth knowing, with their number
     bytes_read : of the documents, once
     seconds : time spent per phase
-    complete : False if a path that was asked for could not be read
     settings : Settings
     """
 
@@ -56,10 +77,10 @@ class ScanResult:
     candidates: int
     confirmed: int
     skipped: list[Skipped]
+    missing: list[Skipped]
     notes: dict[str, int]
     bytes_read: int
     seconds: dict[str, float]
-    complete: bool
     settings: Settings
 
     def __len__(self) -> int:
@@ -67,10 +88,10 @@ class ScanResult:
 
     def __iter__(self) -> Iterator[Row]:
         pairs = self.pairs
-        for left, right, exact_copy, distance, similarity in zip(
+        for left, right, identical, distance, similarity in zip(
             pairs.left.tolist(),
             pairs.right.tolist(),
-            pairs.exact.tolist(),
+            pairs.identical.tolist(),
             pairs.distance.tolist(),
             pairs.similarity.tolist(),
             strict=True,
@@ -78,34 +99,27 @@ class ScanResult:
             yield Row(
                 self.ids[left],
                 self.ids[right],
-                "exact" if exact_copy else "near",
+                "exact" if identical else "near",
                 distance,
                 None if similarity != similarity else similarity,
                 int(self.clusters.label[left]),
             )
 
-    def links(self) -> tuple[IntArray, Pairs]:
-        """Return the rows of the redundant documents, and of each the pair with the document it is
-        kept by. A copy of a redundant document has the pair of its original."""
+    def links(self) -> Links:
+        """Return how each document relates to the one it is kept by. A copy of a redundant document
+        relates to it as its original does."""
         kept_by, pairs = self.clusters.kept_by, self.pairs
-        rows = np.flatnonzero(kept_by != np.arange(len(kept_by)))
-        near = pairs.take(~pairs.exact)
-        one, other = self.original[rows], kept_by[rows]
         n = len(kept_by)
+        near = pairs.take(~pairs.identical)
+        rows = np.flatnonzero(self.original != kept_by)
+        one, other = self.original[rows], kept_by[rows]
         place = np.searchsorted(
             near.left * n + near.right, np.minimum(one, other) * n + np.maximum(one, other)
         )
-        similarity = np.ones(len(rows), np.float32)
-        differ = one != other
-        similarity[differ] = near.similarity[place[differ]]
+        similarity = np.ones(n, np.float32)
+        similarity[rows] = near.similarity[place]
         bits = self.fingerprints.bits
-        return rows, Pairs(
-            np.minimum(rows, other),
-            np.maximum(rows, other),
-            np.bitwise_count(bits[rows] ^ bits[other]),
-            similarity,
-            ~differ,
-        )
+        return Links(np.bitwise_count(bits ^ bits[kept_by]), similarity, self.original == kept_by)
 
     def weakest(self) -> tuple[IntArray, FloatArray]:
         """Return for clusters 1, 2, ... the largest distance and the smallest similarity among

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 
 from neardup.errors import UsageError
 
-#: A threshold above this finds mostly chance: two random fingerprints are at 32 bits, and one
-#: random pair in 100,000 is at 16 or less.
+#: A threshold above this finds mostly chance: one pair in 26,000 random fingerprints is at 16 bits
+#: or less, one in 3,200 at 18 or less.
 LARGEST_SENSIBLE_THRESHOLD = 16
 
 DEFAULT_ROTATIONS = 16
@@ -54,19 +55,33 @@ class Settings:
     hidden: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.threshold, int) or not 0 <= self.threshold <= 64:
+        if not _is_whole(self.threshold) or not 0 <= self.threshold <= 64:
             raise _bad_threshold(self.threshold)
-        if not 0 <= self.min_similarity <= 1:
+        if not _is_real(self.min_similarity) or not 0 <= self.min_similarity <= 1:
             raise UsageError(f"min_similarity goes from 0 to 1, not {self.min_similarity!r}")
-        if self.rotations is not None and not 1 <= self.rotations <= 64:
+        if self.rotations is not None and (
+            not _is_whole(self.rotations) or not 1 <= self.rotations <= 64
+        ):
             raise UsageError(f"rotations go from 1 to 64, not {self.rotations!r}")
-        if self.window is not None and self.window < 1:
+        if self.window is not None and (not _is_whole(self.window) or self.window < 1):
             raise UsageError(f"the window is at least 1, not {self.window!r}")
 
     @property
     def exact(self) -> bool:
         """Whether the search finds every pair within the threshold."""
         return self.rotations is None and self.window is None
+
+
+def _is_whole(value: object) -> bool:
+    try:
+        operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        return False
+    return True
+
+
+def _is_real(value: object) -> bool:
+    return hasattr(value, "__float__")
 
 
 def parse_threshold(value: str) -> int:

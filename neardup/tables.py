@@ -37,10 +37,6 @@ class Document:
     line: int = 0
 
 
-#: The stage at which a path is skipped that was asked for by name.
-ARGUMENT = "argument"
-
-
 @dataclass(frozen=True, slots=True)
 class Skipped:
     """A document, or a part of a corpus file, that takes no part in the comparison.
@@ -150,14 +146,14 @@ class Pairs:
     left, right : int64 (m,), rows of the two documents
     distance : uint8 (m,), Hamming distance of their fingerprints in bits
     similarity : float32 (m,), Jaccard similarity of their shingles, NaN when not verified
-    exact : bool (m,), the two texts are identical
+    identical : bool (m,), the two texts are identical
     """
 
     left: IntArray
     right: IntArray
     distance: UInt8Array
     similarity: Float32Array
-    exact: BoolArray
+    identical: BoolArray
 
     def __post_init__(self) -> None:
         _check(
@@ -166,7 +162,7 @@ class Pairs:
             right=np.int64,
             distance=np.uint8,
             similarity=np.float32,
-            exact=np.bool_,
+            identical=np.bool_,
         )
         if not (self.left < self.right).all():
             raise ValueError("Pairs: left must be less than right")
@@ -181,7 +177,7 @@ class Pairs:
             self.right[rows],
             self.distance[rows],
             self.similarity[rows],
-            self.exact[rows],
+            self.identical[rows],
         )
 
     def sorted(self) -> Pairs:
@@ -207,7 +203,7 @@ class Pairs:
             np.concatenate([part.right for part in parts]),
             np.concatenate([part.distance for part in parts]),
             np.concatenate([part.similarity for part in parts]),
-            np.concatenate([part.exact for part in parts]),
+            np.concatenate([part.identical for part in parts]),
         )
 
 
@@ -242,9 +238,15 @@ class Clusters:
 
 @dataclass
 class Tally:
-    """What happened to the inputs beside becoming documents. Filled as they are read."""
+    """What happened to the inputs beside becoming documents. Filled as they are read.
+
+    skipped : what takes no part
+    missing : paths asked for by name that cannot be read at all
+    notes : what the user should know but cost no document, and how often it occurred
+    """
 
     skipped: list[Skipped] = field(default_factory=list)
+    missing: list[Skipped] = field(default_factory=list)
     notes: dict[str, int] = field(default_factory=dict)
     bytes_read: int = 0
 
@@ -252,7 +254,6 @@ class Tally:
         self.skipped.append(Skipped(id, stage, reason))
 
     def note(self, what: str, count: int = 1) -> None:
-        """Count something the user should know but which cost no document."""
         self.notes[what] = self.notes.get(what, 0) + count
 
 

@@ -18,7 +18,7 @@ from neardup.sketch import batches
 from neardup.sketch.features import Hashes, distinct, word_hashes
 from neardup.sketch.hashing import fmix64
 from neardup.sketch.tokens import unicode_words
-from neardup.tables import Float32Array, FloatArray, Int32Array, IntArray, Pairs
+from neardup.tables import Float32Array, FloatArray, IntArray, Pairs
 
 #: Given rows in rising order, yields them with their texts; rows that cannot be read again are left
 #: out.
@@ -28,9 +28,10 @@ SHINGLE = 3
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 
-# Shingles held at once, unless a single group of connected candidates has more: 8 bytes each, and
-# as much again while they are compared.
-_SHINGLES_AT_ONCE = 8_000_000
+# Bytes of text whose shingles are held at once, unless a single group of connected candidates has
+# more. A byte of English makes a sixth of a shingle, of Chinese a third; a shingle takes 8 bytes,
+# and some 50 more while they are numbered to be compared.
+_BYTES_AT_ONCE = 24_000_000
 
 # Partners' shingles looked up at once.
 _LOOKUPS_AT_ONCE = 2_000_000
@@ -102,7 +103,7 @@ def _parts(low: int, sizes: IntArray) -> Iterator[slice]:
 
 def confirm(
     candidates: Pairs,
-    features: Int32Array,
+    sizes: IntArray,
     read_again: ReadAgain,
     min_similarity: float,
     advance: Callable[[int], object] = lambda count: None,
@@ -115,21 +116,23 @@ def confirm(
     Parameters
     ----------
     candidates : Pairs
-    features : int32 (n,), a measure of the size of each document
+    sizes : int64 (n,), of each document in bytes
     read_again : ReadAgain
         Pairs of a document that cannot be read again are not confirmed.
     min_similarity : float
     advance : called with the number of candidates done
     """
     confirmed = []
-    for part in _connected_parts(candidates, features):
+    for part in _connected_parts(candidates, sizes):
         rows = np.unique(np.concatenate((part.left, part.right)))
         left, right = np.searchsorted(rows, part.left), np.searchsorted(rows, part.right)
         similarity = jaccard(shingles(_texts(rows, read_again)), left, right)
         sure = np.flatnonzero(similarity >= min_similarity)
         kept = part.take(sure)
         confirmed.append(
-            Pairs(kept.left, kept.right, kept.distance, _round_down(similarity[sure]), kept.exact)
+            Pairs(
+                kept.left, kept.right, kept.distance, _round_down(similarity[sure]), kept.identical
+            )
         )
         advance(len(part))
     return Pairs.concatenate(confirmed).sorted()
@@ -155,16 +158,16 @@ def _round_down(similarity: FloatArray) -> Float32Array:
     return np.where(rounded > similarity, np.nextafter(rounded, np.float32(0)), rounded)
 
 
-def _connected_parts(candidates: Pairs, features: Int32Array) -> Iterator[Pairs]:
-    """Cut the candidates into parts that share no document, sorted by left."""
-    group = components(len(features), candidates.left, candidates.right)
+def _connected_parts(candidates: Pairs, sizes: IntArray) -> Iterator[Pairs]:
+    """Cut the candidates into parts that share no document; each stays sorted by left, right."""
+    group = components(len(sizes), candidates.left, candidates.right)
     rows = np.unique(np.concatenate((candidates.left, candidates.right)))
-    size_of_group = np.bincount(group[rows], features[rows])
+    size_of_group = np.bincount(group[rows], sizes[rows])
     starts = np.unique(group[rows])
     part_of_group = np.zeros(len(size_of_group), np.int64)
-    part_of_group[starts] = np.cumsum(size_of_group[starts]) // _SHINGLES_AT_ONCE
+    part_of_group[starts] = np.cumsum(size_of_group[starts]) // _BYTES_AT_ONCE
     part = part_of_group[group[candidates.left]]
-    order = np.lexsort((candidates.right, candidates.left, part))
+    order = np.argsort(part, kind="stable")
     edges = np.flatnonzero(np.diff(part[order], prepend=-1, append=-1)).tolist()
     for start, end in pairwise(edges):
         yield candidates.take(order[start:end])

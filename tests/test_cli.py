@@ -181,6 +181,21 @@ def test_skipped_documents_are_named_and_listed(docs: Path, tmp_path: Path) -> N
     assert "empty4.txt" in verbose
 
 
+def test_an_output_never_replaces_an_input(docs: Path) -> None:
+    """As when the name after -o is forgotten: scan -o a.txt b.txt c.txt."""
+    before = (docs / "a.txt").read_text()
+    for inputs in (["a.txt", "b.txt"], ["./a.txt"]):
+        done = neardup("scan", *inputs, "-o", "a.txt", code=2, cwd=docs)
+        assert "one of the documents" in done.stderr
+    assert (docs / "a.txt").read_text() == before
+
+
+def test_a_named_file_of_another_format_is_skipped_like_any_other(docs: Path) -> None:
+    (docs / "scan.pdf").write_bytes(b"%PDF-1.4")
+    done = neardup("scan", docs / "a.txt", docs / "scan.pdf")
+    assert "1 unsupported format" in done.stderr
+
+
 def test_own_output_in_the_scanned_folder_is_not_read(docs: Path) -> None:
     arguments = ("scan", docs, "-o", docs / "pairs.csv", "--clusters", docs / "clusters.csv")
     neardup(*arguments)
@@ -222,7 +237,12 @@ def test_a_closed_pipe_is_a_quiet_end(tmp_path: Path) -> None:
     )
     for unbuffered in ("", "1"):
         run = subprocess.Popen(
-            [sys.executable, "-m", "neardup", "scan", str(rows), "-q"],
+            [
+                sys.executable,
+                *("-m", "neardup", "scan", "rows.jsonl", "-q"),
+                *("--check", "--clusters", "clusters.csv"),
+            ],
+            cwd=tmp_path,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
@@ -233,7 +253,10 @@ def test_a_closed_pipe_is_a_quiet_end(tmp_path: Path) -> None:
         run.stdout.close()
         assert run.stderr.read() == b""
         run.stderr.close()
-        assert run.wait() == 0
+        # The rest of the work is done all the same.
+        assert run.wait() == 1
+        assert len(table((tmp_path / "clusters.csv").read_text())) == 50_000
+        (tmp_path / "clusters.csv").unlink()
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -243,8 +266,8 @@ def test_an_interrupt_leaves_nothing_half_written(
     """The run is stopped in the middle of writing: the output is a FIFO nobody empties."""
     out = tmp_path / "out"
     out.mkdir()
-    (out / "clusters.csv").write_text("older result")
-    os.mkfifo(out / "pairs.csv")
+    (out / "pairs.csv").write_text("older result")
+    os.mkfifo(out / "clusters.csv")
     rows = tmp_path / "rows.jsonl"
     rows.write_text(
         "".join(json.dumps({"id": i, "text": "the same"}) + "\n" for i in range(20_000))
@@ -256,15 +279,15 @@ def test_an_interrupt_leaves_nothing_half_written(
             "neardup",
             "scan",
             str(rows),
-            "-o",
-            str(out / "pairs.csv"),
             "--clusters",
             str(out / "clusters.csv"),
+            "-o",
+            str(out / "pairs.csv"),
         ],
         stderr=subprocess.PIPE,
     )
-    with open(out / "pairs.csv", "rb") as fifo:
-        assert fifo.readline().startswith(b"left,")
+    with open(out / "clusters.csv", "rb") as fifo:
+        assert fifo.readline().startswith(b"cluster,")
         run.send_signal(number)
         assert run.wait(60) == code
     assert run.stderr is not None
@@ -272,7 +295,7 @@ def test_an_interrupt_leaves_nothing_half_written(
     run.stderr.close()
     assert "Traceback" not in message
     assert sorted(os.listdir(out)) == ["clusters.csv", "pairs.csv"]
-    assert (out / "clusters.csv").read_text() == "older result"
+    assert (out / "pairs.csv").read_text() == "older result"
 
 
 def test_compare_gives_the_textbook_numbers(tmp_path: Path) -> None:

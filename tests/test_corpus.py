@@ -17,8 +17,8 @@ from neardup.corpus import sources, walk
 from neardup.corpus.decode import GUESSED, REPAIRED, decode, open_regular, read_text
 from neardup.corpus.sources import Files
 from neardup.errors import UnreadableError, UsageError
-from neardup.sketch import fingerprints
-from neardup.tables import ARGUMENT, Document, Fingerprints, Skipped
+from neardup.sketch import Recipe, fingerprint_batch
+from neardup.tables import Document, Int32Array, Skipped, UInt64Array
 
 TEXT = "A quiet morning on the river, and the ferry waits for its first passengers."
 
@@ -169,7 +169,11 @@ def test_a_missing_path_among_others_is_named_and_alone_it_is_an_error(tmp_path:
     write(tmp_path, a_txt=TEXT)
     documents, files = read(tmp_path, tmp_path / "nope")
     assert len(documents) == 1
-    assert files.tally.skipped[0].stage == ARGUMENT
+    assert files.tally.missing == [
+        Skipped(str(tmp_path / "nope"), "walk", "no such file or directory")
+    ]
+    # The ids are those of a run in which nothing is missing.
+    assert documents[0].id == str(tmp_path / "a.txt")
     with pytest.raises(UsageError, match=r"nope: no such file or directory"):
         read(tmp_path / "nope")
     with pytest.raises(UsageError, match="no documents given"):
@@ -216,6 +220,13 @@ def test_bytes_that_are_no_utf8_are_guessed_or_repaired_with_a_note() -> None:
     assert decode(b"\xff\xfea")[1] == REPAIRED
     with pytest.raises(UnreadableError, match="neither"):
         decode(b"a \x81\x8d\x8f\x90\x9d")
+
+
+def test_texts_that_differ_in_a_bad_byte_are_not_identical(tmp_path: Path) -> None:
+    start = "Señor Núñez pagó el café en la esquina de la calle. ".encode() * 9
+    (tmp_path / "a.txt").write_bytes(start + b"\xff end")
+    (tmp_path / "b.txt").write_bytes(start + b"\xfe end")
+    assert [pair.relation for pair in neardup.scan(tmp_path)] == ["near"]
 
 
 def test_binary_is_told_from_text_with_a_slip() -> None:
@@ -379,13 +390,13 @@ def test_nothing_is_loaded_all_at_once(tmp_path: Path, monkeypatch: pytest.Monke
 
     ahead: list[int] = []
     monkeypatch.setattr(sources, "read_text", counting)
-    monkeypatch.setattr("neardup.pipeline.BATCH", 20_000)
+    monkeypatch.setattr("neardup.sketch.BATCH", 20_000)
 
-    def watching(texts: list[str], sketch: str) -> Fingerprints:
+    def watching(texts: list[str], made: Recipe) -> tuple[UInt64Array, Int32Array]:
         ahead.append(len(opened))
-        return fingerprints(texts, sketch)
+        return fingerprint_batch(texts, made)
 
-    monkeypatch.setattr("neardup.pipeline.fingerprints", watching)
+    monkeypatch.setattr("neardup.pipeline.fingerprint_batch", watching)
     neardup.scan(tmp_path, threshold=0, min_similarity=0)
     assert len(opened) == 50
     assert len(ahead) > 10

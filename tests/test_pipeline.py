@@ -14,6 +14,7 @@ import neardup
 from neardup import pipeline
 from neardup.corpus.decode import read_text
 from neardup.errors import UsageError
+from neardup.progress import Progress
 from neardup.result import ScanResult
 from neardup.settings import Settings
 from neardup.tables import Pairs, UInt64Array
@@ -143,8 +144,8 @@ def test_the_order_of_documents_changes_nothing() -> None:
 def test_batches_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = corpus()
     whole = neardup.find(texts)
-    monkeypatch.setattr("neardup.pipeline.BATCH", 100)
-    monkeypatch.setattr("neardup.verify._SHINGLES_AT_ONCE", 10)
+    monkeypatch.setattr("neardup.sketch.BATCH", 100)
+    monkeypatch.setattr("neardup.verify._BYTES_AT_ONCE", 10)
     parts = neardup.find(texts)
     assert list(whole) == list(parts)
 
@@ -180,14 +181,16 @@ def test_the_hash_seed_changes_nothing(tmp_path: Path) -> None:
 
 def test_every_redundant_document_has_a_confirmed_pair_with_a_kept_one() -> None:
     result = neardup.find(corpus(), all_pairs=True)
-    pairs = {frozenset(n[:2]) for n in named(result)}
-    rows, links = result.links()
-    assert len(rows) == result.redundant > 0
-    for row in rows.tolist():
-        kept = int(result.clusters.kept_by[row])
-        assert result.clusters.kept_by[kept] == kept
-        assert frozenset((result.ids[row], result.ids[kept])) in pairs
-    assert not (links.similarity < 0.8 - 1e-6).any()
+    links, kept_by = result.links(), result.clusters.kept_by.tolist()
+    redundant = [row for row, kept in enumerate(kept_by) if kept != row]
+    assert len(redundant) == result.redundant > 0
+    listed = {frozenset(n[:2]): n[2:] for n in named(result)}
+    for row in redundant:
+        kept = kept_by[row]
+        assert kept_by[kept] == kept
+        relation = "exact" if links.identical[row] else "near"
+        pair = frozenset((result.ids[row], result.ids[kept]))
+        assert listed[pair] == (relation, links.distance[row], float(links.similarity[row]))
 
 
 def test_a_chain_does_not_drop_its_far_end() -> None:
@@ -205,22 +208,31 @@ def test_a_chain_does_not_drop_its_far_end() -> None:
     assert kept > 1
 
 
-def test_a_text_that_changes_between_reading_and_verifying_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("change", ["changed while scanning", "vanished while scanning"])
+def test_a_text_that_changes_or_vanishes_before_it_is_verified_takes_no_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
+    """Its copy, which is still there, takes its place."""
     one, other = family(1, 2)
-    (tmp_path / "a.txt").write_text(one)
-    (tmp_path / "b.txt").write_text(other)
+    for name, text in (("a.txt", one), ("b.txt", other), ("copy of a.txt", one)):
+        (tmp_path / name).write_text(text)
     search = pipeline._search
 
-    def meddling(bits: UInt64Array, settings: Settings) -> Pairs:
-        (tmp_path / "b.txt").write_text(one)
-        return search(bits, settings)
+    def meddling(bits: UInt64Array, settings: Settings, progress: Progress) -> Pairs:
+        if change.startswith("changed"):
+            (tmp_path / "a.txt").write_text("something else")
+        else:
+            (tmp_path / "a.txt").unlink(missing_ok=True)
+        return search(bits, settings, progress)
 
     monkeypatch.setattr(pipeline, "_search", meddling)
     result = neardup.scan(tmp_path)
-    assert len(result) == 0
-    assert [(s.id, s.reason) for s in result.skipped] == [("b.txt", "changed while scanning")]
+    assert [(pair.left, pair.right, pair.relation) for pair in result] == [
+        ("b.txt", "copy of a.txt", "near")
+    ]
+    assert [(skip.id, skip.reason) for skip in result.skipped] == [("a.txt", change)]
+    assert result.compared == 2
+    assert result.clusters.label.tolist() == [0, 1, 1]
 
 
 def test_window_mode_is_marked_and_finds_a_part() -> None:
@@ -260,6 +272,8 @@ def test_each_document_is_read_once_and_only_candidates_again(
         {"min_similarity": float("nan")},
         {"rotations": 0},
         {"rotations": 65},
+        {"rotations": 2.5},
+        {"min_similarity": "0.8"},
         {"window": 0},
         {"sketch": "nope"},
         {"no_such_option": 1},

@@ -63,7 +63,7 @@ def test_awkward_names_survive_the_files(tmp_path: Path) -> None:
     report.write_pairs(result, Output(str(tmp_path / "pairs.jsonl")))
     report.write_clusters(result, Output(str(tmp_path / "clusters.csv")))
     table = rows(tmp_path / "pairs.csv")
-    assert table[0] == "left,right,relation,distance,similarity,cluster".split(",")
+    assert table[0] == ["left", "right", "relation", "distance", "similarity", "cluster"]
     assert len(table) == len(AWKWARD)
     assert {name for row in table[1:] for name in row[:2]} == set(AWKWARD)
     records = [json.loads(line) for line in (tmp_path / "pairs.jsonl").read_text().splitlines()]
@@ -136,6 +136,15 @@ def test_output_appears_whole_or_not_at_all(tmp_path: Path) -> None:
         file.write("new")
     assert os.listdir(tmp_path) == ["out.csv"]
     assert path.read_text() == "new"
+
+
+def test_the_mode_of_an_older_result_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "out.csv"
+    path.write_text("older")
+    path.chmod(0o640)
+    with Output(str(path)).open() as file:
+        file.write("new")
+    assert path.stat().st_mode & 0o777 == 0o640
 
 
 def test_a_link_is_written_through(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def pairs(**changed: object) -> Pairs:
         "right": np.array([1, 2, 2]),
         "distance": np.array([1, 2, 3], np.uint8),
         "similarity": np.array([0.5, 1.0, np.nan], np.float32),
-        "exact": np.array([False, True, False]),
+        "identical": np.array([False, True, False]),
     }
     return Pairs(**(columns | changed))  # type: ignore[arg-type]
 
@@ -120,8 +120,8 @@ def test_fingerprints_rejects(changed: dict[str, object]) -> None:
         {"right": np.array([1, 2, 2], np.uint64)},
         {"distance": np.array([1, 2, 3])},
         {"similarity": np.array([0.5, 1.0, 0.0])},
-        {"exact": np.array([0, 1, 0])},
-        {"exact": np.array([False])},
+        {"identical": np.array([0, 1, 0])},
+        {"identical": np.array([False])},
     ],
 )
 def test_pairs_rejects(changed: dict[str, object]) -> None:
@@ -159,7 +159,7 @@ def test_tables_are_frozen() -> None:
 
 
 def rows(table: Pairs) -> list[tuple[int, int, int, bool]]:
-    columns = (table.left, table.right, table.distance, table.exact)
+    columns = (table.left, table.right, table.distance, table.identical)
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 

@@ -45,9 +45,10 @@ _BINARY_SHARE = 0.02
 _HEAD = 1 << 16
 
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
+_ESCAPED = re.compile("[\udc80-\udcff]+")
 
 #: The notes of ``decode``, to be counted.
-REPAIRED = "had bytes that are not valid in their encoding, replaced"
+REPAIRED = "had bytes that are not valid in their encoding"
 GUESSED = "read as cp1252, since not UTF-8"
 
 
@@ -92,7 +93,8 @@ def decode(data: bytes) -> tuple[str, str | None]:
     """Return the text of some bytes, and a note if they are not what they should be.
 
     In this order: the encoding its byte order mark names; UTF-8; UTF-8 with a few bad bytes, if
-    more characters outside ASCII are good than bad; cp1252.
+    more characters outside ASCII are good than bad; cp1252. Bad bytes stay in the text as escapes:
+    texts that differ in them are not identical.
 
     Raises
     ------
@@ -104,16 +106,16 @@ def decode(data: bytes) -> tuple[str, str | None]:
         try:
             return data.decode(encoding), None
         except UnicodeDecodeError:
-            return data.decode(encoding, "replace"), REPAIRED
+            return data.decode(encoding, "backslashreplace"), REPAIRED
     if _is_binary(data):
         raise UnreadableError("binary")
     try:
         return data.decode("utf-8"), None
     except UnicodeDecodeError:
         pass
-    repaired = data.decode("utf-8", "replace")
-    bad = repaired.count("\ufffd")
-    if sum(len(run) for run in _NOT_ASCII.findall(repaired)) > 2 * bad:
+    repaired = data.decode("utf-8", "surrogateescape")
+    bad = sum(map(len, _ESCAPED.findall(repaired)))
+    if sum(map(len, _NOT_ASCII.findall(repaired))) > 2 * bad:
         return repaired, REPAIRED
     try:
         return data.decode("cp1252"), GUESSED

@@ -16,7 +16,7 @@ from neardup.corpus.walk import FileKey, as_id, as_path, walk
 from neardup.errors import UnreadableError, UsageError
 from neardup.progress import Advance
 from neardup.sketch.hashing import fnv1a
-from neardup.tables import ARGUMENT, Document, Ids, IntArray, Tally
+from neardup.tables import Document, Ids, IntArray, Tally
 
 _ARRAY_OF_OBJECTS = re.compile(rb"(\xef\xbb\xbf)?\s*\[\s*\{")
 
@@ -31,7 +31,7 @@ class Corpus(Protocol):
 
     @property
     def total(self) -> int:
-        """How many units of work ``documents`` advances by."""
+        """The number of bytes that ``documents`` advances by."""
         ...
 
     def documents(self, advance: Advance) -> Iterator[Document]:
@@ -70,14 +70,13 @@ class Texts:
 
     @property
     def total(self) -> int:
-        return len(self._texts)
+        return sum(map(_size, self._texts))
 
     def documents(self, advance: Advance) -> Iterator[Document]:
         for id, text in zip(self._ids, self._texts, strict=True):
-            size = len(text.encode("utf-8", "replace"))
-            self.tally.bytes_read += size
-            yield Document(id, text, size)
-            advance(1)
+            self.tally.bytes_read += _size(text)
+            yield Document(id, text)
+            advance(_size(text))
 
     def ids(self) -> Ids:
         return Ids(self._ids)
@@ -114,10 +113,11 @@ class Files:
         roots = [os.fsdecode(path) for path in paths]
         self.tally = Tally()
         self._text_field, self._id_field = text_field, id_field
-        self._paths, self._file_ids = Ids(), Ids()
+        self._paths, self._file_ids, self._sizes = Ids(), Ids(), array("q")
         for file in walk(roots, self.tally, hidden, leave_out):
             self._paths.append(as_id(file.path))
             self._file_ids.append(file.id)
+            self._sizes.append(file.size)
         self._roots = frozenset(roots)
         self._one_file = len(self._paths) == 1 and self._path(0) in self._roots
         self._not_records = self._check_records()
@@ -130,18 +130,21 @@ class Files:
 
     @property
     def total(self) -> int:
-        return len(self._paths)
+        return sum(self._sizes)
 
     def documents(self, advance: Advance) -> Iterator[Document]:
         for number in range(len(self._paths)):
-            path = self._path(number)
+            path, done = self._path(number), 0
             if number not in self._not_records:
                 read = self._read_records if _holds_records(path) else self._read_whole
                 try:
-                    yield from read(number, path)
+                    for document in read(number, path):
+                        yield document
+                        advance(document.size)
+                        done += document.size
                 except UnreadableError as error:
-                    self._skip_file(number, "read", str(error))
-            advance(1)
+                    self._skip_file(number, str(error))
+            advance(self._sizes[number] - done)
 
     def ids(self) -> Ids:
         ids = self._ids
@@ -155,6 +158,7 @@ class Files:
             ids = Ids(renamed.get(row, id) for row, id in enumerate(ids))
         if first is not None:
             self.tally.note(f"ids used before, written as id@line ({first[0]!r} ...)", first[1])
+        self._ids = ids
         return ids
 
     def read_again(self, rows: IntArray) -> Iterator[tuple[int, str]]:
@@ -243,18 +247,20 @@ class Files:
                 wrong[number] = error
             except UnreadableError as error:
                 bad.add(number)
-                self._skip_file(number, "read", str(error))
+                self._skip_file(number, str(error))
         for number, reason in wrong.items():
             # A stray file among good ones is left out and named; otherwise the option is wrong.
             if not good or self._path(number) in self._roots:
                 raise UsageError(f"{self._path(number)}: {reason}; name it in --text-field")
-            self._skip_file(number, "read", str(reason))
+            self._skip_file(number, str(reason))
         return frozenset(bad | set(wrong))
 
-    def _skip_file(self, number: int, stage: str, reason: str) -> None:
-        if self._path(number) in self._roots:
-            stage = ARGUMENT
-        self.tally.skip(self._file_ids[number], stage, reason)
+    def _skip_file(self, number: int, reason: str) -> None:
+        self.tally.skip(self._file_ids[number], "read", reason)
+
+
+def _size(text: str) -> int:
+    return len(text.encode("utf-8", "replace"))
 
 
 def _holds_records(path: str) -> bool:

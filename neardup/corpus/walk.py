@@ -6,9 +6,10 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from neardup.errors import UsageError
-from neardup.tables import ARGUMENT, Tally
+from neardup.tables import Skipped, Tally
 
 #: What the summary calls things that are left out by default.
 HIDDEN = "hidden files and folders left out (--hidden reads them)"
@@ -19,11 +20,12 @@ FileKey = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file to read. ``id`` is its path relative to the scanned root, with ``/``; when there are
-    several roots it begins with the root as it was given."""
+    """A file to read, of so many bytes when it was found. ``id`` is its path relative to the
+    scanned root, with ``/``; when there are several roots it begins with the root as given."""
 
     path: str
     id: str
+    size: int
 
 
 def file_key(status: os.stat_result) -> FileKey:
@@ -57,23 +59,26 @@ def walk(
         None of the paths exists.
     """
     roots = _roots(paths, tally)
-    # A file can only come twice by a second root or a second name.
+    # A file can only come twice by a second name, or by a root that lies in another.
+    nested = _nested([root for root, _ in roots])
     seen: dict[FileKey, File] = {}
     for root, status in roots:
-        prefix = "" if len(roots) == 1 else as_id(os.path.normpath(root))
+        prefix = "" if len(roots) + len(tally.missing) == 1 else as_id(os.path.normpath(root))
         if stat.S_ISDIR(status.st_mode):
             found = _walk_directory(root, prefix, tally, hidden)
         else:
-            found = iter([(File(root, prefix or as_id(os.path.basename(root))), status)])
+            found = iter(
+                [(File(root, prefix or as_id(os.path.basename(root)), status.st_size), status)]
+            )
         for file, status in found:
             key = file_key(status)
             if key in leave_out:
                 tally.note("outputs of this run left out")
                 continue
             if not stat.S_ISREG(status.st_mode):
-                tally.skip(file.id, ARGUMENT if file.path == root else "walk", "not a regular file")
+                tally.skip(file.id, "walk", "not a regular file")
                 continue
-            if len(roots) > 1 or status.st_nlink > 1:
+            if nested or status.st_nlink > 1:
                 first = seen.setdefault(key, file)
                 if first is not file:
                     if os.path.realpath(first.path) != os.path.realpath(file.path):
@@ -88,17 +93,21 @@ def _roots(paths: Sequence[str], tally: Tally) -> list[tuple[str, os.stat_result
     for path in paths:
         try:
             status = os.stat(path)
-        except OSError as error:
-            tally.skip(path, ARGUMENT, (error.strerror or str(error)).lower())
-        except ValueError as error:  # a NUL in the name
-            tally.skip(path, ARGUMENT, str(error))
+        except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+            reason = (getattr(error, "strerror", None) or str(error)).lower()
+            tally.missing.append(Skipped(as_id(path), "walk", reason))
         else:
             roots.setdefault(file_key(status), (path, status))
     if not roots:
         if not paths:
             raise UsageError("no documents given; name a file or a directory")
-        raise UsageError("\n".join(f"{skip.id}: {skip.reason}" for skip in tally.skipped))
+        raise UsageError("\n".join(f"{skip.id}: {skip.reason}" for skip in tally.missing))
     return list(roots.values())
+
+
+def _nested(roots: list[str]) -> bool:
+    places = sorted(os.path.join(os.path.realpath(root), "") for root in roots)
+    return any(after.startswith(before) for before, after in pairwise(places))
 
 
 def _walk_directory(
@@ -119,10 +128,13 @@ def _walk_directory(
             elif stat.S_ISDIR(status.st_mode):
                 stack.append(iter(_entries(path, id, tally, hidden)))
             else:
-                yield File(path, id), status
+                yield File(path, id, status.st_size), status
         except OSError as error:
-            stage = ARGUMENT if path == root else "walk"
-            tally.skip(id or path, stage, (error.strerror or str(error)).lower())
+            reason = (error.strerror or str(error)).lower()
+            if path == root:
+                tally.missing.append(Skipped(as_id(path), "walk", reason))
+            else:
+                tally.skip(id, "walk", reason)
 
 
 def _entries(directory: str, id: str, tally: Tally, hidden: bool) -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ twice over.
 
 - r = 1, v = k + 1 is the textbook: k + 1 tables, one block each;
 - g = 1 is the design of Manku, Jain, Das Sarma, "Detecting near-duplicates for web crawling" (WWW
-  2007), section 3.1: all choices of v - k blocks;
+  2007), section 3: all choices of v - k blocks;
 - in between lie cheaper ones: k = 3, v = 8, r = 3, g = 2 needs 8 tables of 24 bits where the
   textbook's four have 16.
 
@@ -34,7 +34,8 @@ BITS = 64
 ROW_COST = 25e-9
 PAIR_COST = 1.3e-9
 
-# More tables than this are never the cheapest for a number of rows that fits into memory.
+# Designs of more tables would be somewhat cheaper from 10 million rows at k = 14 on, but to
+# enumerate them takes long.
 MAX_TABLES = 4096
 
 

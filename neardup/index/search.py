@@ -3,22 +3,34 @@
 Each table of a plan brings its key bits to the top, sorts, and compares what has come to lie
 together. Exact search compares every pair within a run of equal keys; window search compares
 neighbours in the order of the whole rotated word and is approximate.
+
+Sorting on several choices of blocks, and reporting a pair only in the first table that has it under
+one key, is the multiple sorting method: Tabei, Uno, Sugiyama, Tsuda, "Single versus multiple
+sorting in all pairs similarity search" (ACML 2010).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from neardup.errors import UsageError
+from neardup.groups import Groups
 from neardup.index.plan import BITS, choose
 from neardup.tables import IntArray, Pairs, SearchPlan, UInt8Array, UInt64Array
 
 # Rows compared at once: they stay in the level-2 cache for all lags.
 _CHUNK = 1 << 15
 
+#: Called with the number of tables or rotations done.
+Advance = Callable[[int], object]
+
 Found = tuple[IntArray, IntArray, UInt8Array]
+
+
+def _ignore(count: int) -> None:
+    """Show no progress."""
 
 
 def pairs(bits: UInt64Array, k: int) -> Pairs:
@@ -27,17 +39,25 @@ def pairs(bits: UInt64Array, k: int) -> Pairs:
     Parameters
     ----------
     bits : uint64 (n,)
+        Fingerprints of any origin.
     k : int, 0 to 64
 
     Returns
     -------
     Pairs
         Rows of ``bits``; ``similarity`` is NaN.
+
+    Raises
+    ------
+    UsageError
+        ``bits`` is no such array, or k is out of range.
     """
+    if not isinstance(bits, np.ndarray) or bits.ndim != 1 or bits.dtype != np.uint64:
+        raise UsageError("fingerprints are a 1-D numpy array of uint64")
     return exact(bits, choose(len(bits), k))
 
 
-def exact(bits: UInt64Array, plan: SearchPlan) -> Pairs:
+def exact(bits: UInt64Array, plan: SearchPlan, advance: Advance = _ignore) -> Pairs:
     """Return every pair within ``plan.max_distance``: complete if the plan is.
 
     When equal fingerprints alone make more pairs than there are rows, each value is searched once
@@ -46,15 +66,14 @@ def exact(bits: UInt64Array, plan: SearchPlan) -> Pairs:
     ordered = np.sort(bits)
     runs = np.diff(np.flatnonzero(np.diff(ordered, prepend=~ordered[:1], append=~ordered[-1:])))
     if (runs * (runs - 1) // 2).sum() <= len(bits):
-        return _collect(_tables(bits, plan))
+        return _collect(_tables(bits, plan, advance))
     unique, group = np.unique(bits, return_inverse=True)
-    sizes = np.bincount(group)
-    rows = np.argsort(group, kind="stable")
-    ends = np.cumsum(sizes)
-    return _collect(_expand(_tables(unique, plan), rows, ends - sizes, sizes))
+    return _collect(_expand(_tables(unique, plan, advance), Groups.of(group)))
 
 
-def window(bits: UInt64Array, k: int, rotations: int, width: int) -> Pairs:
+def window(
+    bits: UInt64Array, k: int, rotations: int, width: int, advance: Advance = _ignore
+) -> Pairs:
     """Return pairs at Hamming distance <= k that come to lie within ``width`` places of each other
     in the sorted order of one of the rotations. Approximate: pairs are missed, and more when
     more documents lie between.
@@ -72,8 +91,9 @@ def window(bits: UInt64Array, k: int, rotations: int, width: int) -> Pairs:
 
     Notes
     -----
-    The method is folklore around Manku, Jain, Das Sarma (WWW 2007); it goes back to Charikar
-    (STOC 2002), section 3 (PLEB), and Ravichandran, Pantel, Hovy (ACL 2005), section 2.4.
+    Charikar (STOC 2002) sorts random permutations of the bits and looks at neighbours;
+    Ravichandran, Pantel, Hovy, "Randomized algorithms and NLP" (ACL 2005), compare each with a
+    window of them. Rotations instead of random permutations are the textbook's economy.
     """
     if not 0 <= k <= BITS:
         raise UsageError(f"the threshold is a number of bits from 0 to {BITS}, not {k}")
@@ -81,13 +101,15 @@ def window(bits: UInt64Array, k: int, rotations: int, width: int) -> Pairs:
         raise UsageError(f"rotations go from 1 to {BITS}, not {rotations}")
     if width < 1:
         raise UsageError(f"the window is at least 1, not {width}")
-    found = _collect(_windows(bits, k, rotations, width))
+    found = _collect(_windows(bits, k, rotations, width, advance))
     first = np.ones(len(found), np.bool_)
     first[1:] = (found.left[1:] != found.left[:-1]) | (found.right[1:] != found.right[:-1])
     return found.take(first)
 
 
-def _windows(bits: UInt64Array, k: int, rotations: int, width: int) -> Iterator[Found]:
+def _windows(
+    bits: UInt64Array, k: int, rotations: int, width: int, advance: Advance
+) -> Iterator[Found]:
     for turn in range(rotations):
         order = np.argsort(_rotate(bits, BITS * turn // rotations), kind="stable")
         word = bits[order]
@@ -95,6 +117,7 @@ def _windows(bits: UInt64Array, k: int, rotations: int, width: int) -> Iterator[
             distance = np.bitwise_count(word ^ np.roll(word, -lag))
             near = np.flatnonzero(distance <= k)
             yield order[near], np.roll(order, -lag)[near], distance[near]
+        advance(1)
 
 
 def _rotate(bits: UInt64Array, places: int) -> UInt64Array:
@@ -104,35 +127,25 @@ def _rotate(bits: UInt64Array, places: int) -> UInt64Array:
 
 
 def _collect(found: Iterator[Found]) -> Pairs:
-    parts = [
-        Pairs.candidates(np.minimum(a, b), np.maximum(a, b), distance)
-        for a, b, distance in found
-        if len(a)
-    ]
-    return Pairs.concatenate(parts).sorted()
+    """Join what was found into one table, sorted by (left, right)."""
+    none = np.empty(0, np.int64)
+    i, j, distance = _join([(none, none, none.astype(np.uint8)), *found])
+    left, right = np.minimum(i, j), np.maximum(i, j)
+    order = np.lexsort((right, left))
+    return Pairs.candidates(left[order], right[order], distance[order])
 
 
-def _expand(
-    found: Iterator[Found], rows: IntArray, starts: IntArray, sizes: IntArray
-) -> Iterator[Found]:
+def _expand(found: Iterator[Found], groups: Groups) -> Iterator[Found]:
     """Turn pairs of groups of equal fingerprints into pairs of their members, and add the pairs
-    inside each group. The members of group g are ``rows[starts[g] : starts[g] + sizes[g]]``."""
+    inside each group."""
     for a, b, distance in found:
-        counts = sizes[a] * sizes[b]
-        nth = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-        width = np.repeat(sizes[b], counts)
-        left = rows[np.repeat(starts[a], counts) + nth // width]
-        right = rows[np.repeat(starts[b], counts) + nth % width]
-        yield left, right, np.repeat(distance, counts)
-    for lag in range(1, int(sizes.max(initial=1))):
-        large = sizes > lag
-        counts = sizes[large] - lag
-        nth = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-        first = np.repeat(starts[large], counts) + nth
-        yield rows[first], rows[first + lag], np.zeros(len(first), np.uint8)
+        left, right, source = groups.between(a, b)
+        yield left, right, distance[source]
+    for left, right in groups.within():
+        yield left, right, np.zeros(len(left), np.uint8)
 
 
-def _tables(bits: UInt64Array, plan: SearchPlan) -> Iterator[Found]:
+def _tables(bits: UInt64Array, plan: SearchPlan, advance: Advance) -> Iterator[Found]:
     """Yield the pairs of every table that no earlier table has seen."""
     for t, mask in enumerate(plan.masks):
         rows, run_ends = _sort_by_key(bits, int(mask))
@@ -148,6 +161,7 @@ def _tables(bits: UInt64Array, plan: SearchPlan) -> Iterator[Found]:
             for earlier in plan.masks[:t]:
                 new = new[difference[new] & earlier != 0]
             yield rows[i[new]], rows[j[new]], distance[new]
+        advance(1)
 
 
 def _gather(parts: Iterator[Found]) -> Iterator[Found]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import secrets
 import stat
 import sys
 from collections.abc import Iterator
@@ -33,6 +34,7 @@ class Output:
     def __init__(self, path: str) -> None:
         self.path = path
         self.key: tuple[int, int] | None = None
+        self._mode: int | None = None
         self._target = path
         self._in_place = path == STDOUT
         if path == STDOUT:
@@ -49,56 +51,76 @@ class Output:
             if stat.S_ISDIR(status.st_mode):
                 raise UsageError(f"cannot write {path}: it is a directory")
             self._in_place = not stat.S_ISREG(status.st_mode)
+            self._mode = stat.S_IMODE(status.st_mode)
             if not os.access(self._target, os.W_OK):
                 raise UsageError(f"cannot write {path}: permission denied")
         if not self._in_place:
             try:
-                open(self._temporary, "x").close()
-                os.remove(self._temporary)
+                temporary, file = self._create()
+                file.close()
+                os.remove(temporary)
             except OSError as error:
                 raise UsageError(f"cannot write {path}: {_reason(error)}") from None
 
-    @property
-    def _temporary(self) -> str:
+    def _create(self, **options: str) -> tuple[str, TextIO]:
+        """Create a file beside the target, under a name that nobody else has."""
         folder, name = os.path.split(self._target)
-        return os.path.join(folder, f".{name[:200]}.{os.getpid()}.tmp")
+        temporary = os.path.join(folder, f".{name[:200]}.{secrets.token_hex(4)}.tmp")
+        return temporary, open(temporary, "x", **options)  # type: ignore[call-overload]
 
     @contextmanager
     def open(self, encoding: str = "utf-8") -> Iterator[TextIO]:
-        """Open for writing text: the given encoding, surrogate escapes as the bytes they stand
-        for, line ends as they are. Raises NeardupError when writing fails."""
+        """Open for writing text: surrogate escapes become the bytes they stand for, line ends stay
+        as they are. When the reader of standard output goes away, what is left is not written.
+
+        Raises NeardupError when writing fails.
+        """
+        options = {"encoding": encoding, "errors": "surrogateescape", "newline": ""}
         if self.path == STDOUT:
-            buffer = getattr(sys.stdout, "buffer", None)
-            if buffer is None:  # replaced by something that only takes text
-                yield sys.stdout
-                return
-            sys.stdout.flush()
-            file = io.TextIOWrapper(buffer, encoding, "surrogateescape", newline="")
-            try:
+            with _standard_output(options) as file:
                 yield file
-                file.flush()
-                buffer.flush()
-            except OSError as error:
-                abandon_stdout()
-                if isinstance(error, BrokenPipeError):
-                    raise
-                raise NeardupError(f"cannot write standard output: {_reason(error)}") from None
-            finally:
-                with suppress(OSError):
-                    file.detach()
             return
-        name = self._target if self._in_place else self._temporary
+        temporary = None
         try:
-            with open(name, "w", encoding=encoding, errors="surrogateescape", newline="") as file:
+            if self._in_place:
+                with open(self._target, "w", **options) as file:  # type: ignore[call-overload]
+                    yield file
+                return
+            temporary, file = self._create(**options)
+            with file:
                 yield file
-            if not self._in_place:
-                os.replace(name, self._target)
+            if self._mode is not None:
+                os.chmod(temporary, self._mode)
+            os.replace(temporary, self._target)
         except OSError as error:
             raise NeardupError(f"cannot write {self.path}: {_reason(error)}") from None
         finally:
-            if not self._in_place:
+            if temporary is not None:
                 with suppress(OSError):
-                    os.remove(name)
+                    os.remove(temporary)
+
+
+@contextmanager
+def _standard_output(options: dict[str, str]) -> Iterator[TextIO]:
+    if sys.stdout is None:
+        raise NeardupError("cannot write standard output: it is closed")
+    buffer = getattr(sys.stdout, "buffer", None)
+    if buffer is None:  # replaced by something that only takes text
+        yield sys.stdout
+        return
+    sys.stdout.flush()
+    file = io.TextIOWrapper(buffer, **options)  # type: ignore[arg-type]
+    try:
+        yield file
+        file.flush()
+        buffer.flush()
+    except OSError as error:
+        abandon_stdout()
+        if not isinstance(error, BrokenPipeError):
+            raise NeardupError(f"cannot write standard output: {_reason(error)}") from None
+    finally:
+        with suppress(OSError):
+            file.detach()
 
 
 def abandon_stdout() -> None:

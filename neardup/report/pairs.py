@@ -36,24 +36,22 @@ def write_clusters(result: ScanResult, output: Output, spreadsheet: bool = False
     """Write every document that is in a cluster. ``role`` is ``kept`` or ``redundant``; a redundant
     document names in ``of`` the kept one it is a near-duplicate of, with relation, distance and
     similarity of the two."""
-    rows, links = result.links()
-    link_of = dict(zip(rows.tolist(), range(len(rows)), strict=True))
+    links, kept_by = result.links(), result.clusters.kept_by
 
     def table() -> Iterable[Sequence[Value]]:
         for number, members in enumerate(result.clusters.members(), 1):
             for row in members.tolist():
-                i = link_of.get(row)
-                if i is None:
+                if kept_by[row] == row:
                     yield number, result.ids[row], "kept", None, None, None, None
                     continue
-                similarity = float(links.similarity[i])
+                similarity = float(links.similarity[row])
                 yield (
                     number,
                     result.ids[row],
                     "redundant",
-                    result.ids[int(result.clusters.kept_by[row])],
-                    "exact" if links.exact[i] else "near",
-                    int(links.distance[i]),
+                    result.ids[int(kept_by[row])],
+                    "exact" if links.identical[row] else "near",
+                    int(links.distance[row]),
                     None if math.isnan(similarity) else similarity,
                 )
 

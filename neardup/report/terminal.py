@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from typing import TextIO
 
+import numpy as np
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
@@ -16,8 +17,7 @@ from rich.text import Text
 from neardup.compare import Comparison, differing_lines
 from neardup.report.pairs import floor
 from neardup.result import SHORT, ScanResult
-from neardup.settings import LARGEST_SENSIBLE_THRESHOLD
-from neardup.tables import ARGUMENT
+from neardup.settings import LARGEST_SENSIBLE_THRESHOLD, Settings
 
 # What a screen holds. What is beyond is counted, and where it can be read is said.
 SHOWN_CLUSTERS = 20
@@ -65,8 +65,7 @@ def show_clusters(result: ScanResult, file: TextIO, where: str) -> None:
     clusters = result.clusters
     members = clusters.members()
     distance, similarity = result.weakest()
-    rows, links = result.links()
-    link_of = dict(zip(rows.tolist(), range(len(rows)), strict=True))
+    links = result.links()
     order = sorted(range(len(members)), key=lambda number: (-len(members[number]), number))
     for number in order[:SHOWN_CLUSTERS]:
         representative = int(clusters.representative[number])
@@ -84,28 +83,27 @@ def show_clusters(result: ScanResult, file: TextIO, where: str) -> None:
         table.add_column(overflow="fold")
         for _ in range(3):
             table.add_column(justify="right", no_wrap=True)
-        rest = [row for row in members[number].tolist() if row != representative]
-        for row in [representative, *rest[: SHOWN_MEMBERS - 1]]:
-            i = link_of.get(row)
+        # Each kept document, the representative first, followed by those it makes redundant.
+        kept_by = clusters.kept_by[members[number]]
+        rank = np.lexsort((members[number] != kept_by, kept_by, kept_by != representative))
+        ordered = members[number][rank].tolist()
+        for row in ordered[:SHOWN_MEMBERS]:
             name = printable(result.ids[row])
             if result.fingerprints.features[row] < SHORT:
                 name.append("  short text", style="yellow")
-            if i is None:
+            if clusters.kept_by[row] == row:
                 if row != representative:
                     name.append("  kept too: no pair with another kept one", style="green")
                 table.add_row(Text("●", style="green"), name)
                 continue
-            of = int(clusters.kept_by[row])
-            if of != representative:
-                name.append("  as ", style="dim").append_text(printable(result.ids[of]))
             table.add_row(
                 Text("○", style="dim"),
                 name,
-                Text("exact", style="cyan") if links.exact[i] else Text("near"),
-                Text(_similarity(float(links.similarity[i]))),
-                Text(_count(int(links.distance[i]), "bit"), style="dim"),
+                Text("exact", style="cyan") if links.identical[row] else Text("near"),
+                Text(_similarity(float(links.similarity[row]))),
+                Text(_count(int(links.distance[row]), "bit"), style="dim"),
             )
-        hidden = len(rest) - len(rest[: SHOWN_MEMBERS - 1])
+        hidden = len(ordered) - len(ordered[:SHOWN_MEMBERS])
         if hidden:
             table.add_row("", Text(f"and {hidden:,} more", style="dim"))
         _print(Group(title, Padding(table, (0, 0, 1, 1), expand=False)), screen, file)
@@ -129,7 +127,7 @@ def show_summary(result: ScanResult, file: TextIO, verbose: bool = False) -> Non
     def row(label: str, text: str | Text, style: str = "") -> None:
         table.add_row(label, Text(text, style=style) if isinstance(text, str) else text)
 
-    skipped = [skip for skip in result.skipped if skip.stage != ARGUMENT]
+    skipped = result.skipped
     row(
         "Documents",
         f"{_count(len(result.ids), 'document')} read, {_megabytes(result.bytes_read)}; "
@@ -193,16 +191,13 @@ def show_summary(result: ScanResult, file: TextIO, verbose: bool = False) -> Non
         f"{total:.2f} s, {result.bytes_read / 1e6 / max(total, 1e-9):.1f} MB/s ({phases})",
     )
     _print(table, console(file), file)
-    for skip in result.skipped:
-        if skip.stage == ARGUMENT:
-            complain(f"{printable(skip.id)}: {skip.reason}", file)
 
 
-def complain(message: str, file: TextIO | None = None) -> None:
-    """Print one line about what went wrong."""
-    file = file or sys.stderr
-    for line in message.splitlines():
-        console(file).print(Text.assemble(("neardup: ", "bold red"), line), soft_wrap=True)
+def complain(message: str) -> None:
+    """Print what went wrong to standard error, one line each."""
+    screen = console(sys.stderr)
+    for line in message.split("\n"):
+        screen.print(Text("neardup: ", style="bold red") + printable(line), soft_wrap=True)
 
 
 def _count(number: int, noun: str) -> str:
@@ -253,6 +248,8 @@ def show_comparison(
     elif result.jaccard >= 1:
         jaccard += ", the same words in other dress"
     summary.add_row("Jaccard", jaccard)
+    pair = result.jaccard >= Settings.min_similarity and result.distance <= Settings.threshold
+    summary.add_row("scan", f"{'lists' if pair else 'does not list'} them as a pair by default")
     _print(summary, screen, file)
     if not result.identical:
         screen.print()

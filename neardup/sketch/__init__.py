@@ -9,6 +9,7 @@ fingerprints of two recipes cannot be compared.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -19,7 +20,7 @@ from neardup.sketch.features import Hashes, distinct, pair_hashes, word_hashes
 from neardup.sketch.hashing import fmix64
 from neardup.sketch.simhash import majority, weigh
 from neardup.sketch.tokens import Words, ascii_words, unicode_words
-from neardup.tables import Fingerprints, IntArray, UInt64Array
+from neardup.tables import Fingerprints, Int32Array, IntArray, UInt64Array
 
 #: Characters fingerprinted at once: small enough for the caches, large enough for numpy
 #: (measured: 128 KB to 512 KB are alike, 4 MB is a third slower).
@@ -53,7 +54,10 @@ class Recipe:
 #: all scripts, hashes whose bits are independent, and repeated words that do not own the vote.
 RECIPES = {
     "classic": Recipe("classic/1", ascii_words, lambda hashes: hashes, lambda counts: counts),
-    "simhash": Recipe("simhash/1", unicode_words, fmix64, _damped),
+    # Case folding, normal forms and classes of characters are those of Python's Unicode tables.
+    "simhash": Recipe(
+        f"simhash/1 unicode/{unicodedata.unidata_version}", unicode_words, fmix64, _damped
+    ),
 }
 
 
@@ -87,7 +91,7 @@ def fingerprint(texts: Iterable[str], sketch: str = "simhash") -> UInt64Array:
     Raises
     ------
     UsageError
-        There is no such sketch, or ``texts`` is a single str.
+        There is no such sketch, or ``texts`` is a single str or holds something else.
 
     Notes
     -----
@@ -103,13 +107,19 @@ def fingerprints(texts: Iterable[str], sketch: str = "simhash") -> Fingerprints:
     if isinstance(texts, str):
         raise UsageError("expected several texts, got one str; put it into a list")
     made = recipe(sketch)
-    _keep_freed_memory()
     bits, features = [np.empty(0, np.uint64)], [np.empty(0, np.int32)]
-    for batch in batches(texts):
-        some_bits, some_features = _fingerprint_batch(batch, made)
+    for batch in batches(_checked(texts)):
+        some_bits, some_features = fingerprint_batch(batch, made)
         bits.append(some_bits)
-        features.append(some_features.astype(np.int32))
+        features.append(some_features)
     return Fingerprints(np.concatenate(bits), np.concatenate(features), made.name)
+
+
+def _checked(texts: Iterable[str]) -> Iterator[str]:
+    for row, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise UsageError(f"text {row} is a {type(text).__name__}, not a str")
+        yield text
 
 
 def _keep_freed_memory() -> None:
@@ -123,7 +133,8 @@ def _keep_freed_memory() -> None:
 
 
 def batches(texts: Iterable[str]) -> Iterator[list[str]]:
-    """Group texts, in order, into lists of about ``BATCH`` characters."""
+    """Group texts, in order, into lists of at most ``BATCH`` characters where they fit."""
+    _keep_freed_memory()
     batch: list[str] = []
     size = 0
     for text in texts:
@@ -136,7 +147,8 @@ def batches(texts: Iterable[str]) -> Iterator[list[str]]:
         yield batch
 
 
-def _fingerprint_batch(texts: Sequence[str], made: Recipe) -> tuple[UInt64Array, IntArray]:
+def fingerprint_batch(texts: Sequence[str], made: Recipe) -> tuple[UInt64Array, Int32Array]:
+    """Return the fingerprints and the numbers of features of as many texts as fit the caches."""
     words = made.words(texts)
     single = word_hashes(words)
     double = pair_hashes(words, single)
@@ -150,4 +162,4 @@ def _fingerprint_batch(texts: Sequence[str], made: Recipe) -> tuple[UInt64Array,
         votes += factor * some_votes
         total += factor * some_total
         features += np.diff(found.offsets)
-    return majority(votes, total), features
+    return majority(votes, total), features.astype(np.int32)
