@@ -228,21 +228,23 @@ def scan(
         pairs_to, clusters_to, skipped_to = _outputs(docs, output, clusters, skipped)
         chosen = [one for one in (pairs_to, clusters_to, skipped_to) if one is not None]
         watched = sys.stderr is not None and sys.stderr.isatty() and not quiet
+        progress = Bars() if watched else Progress()
         result = pipeline.scan(
             docs,
             settings,
-            progress=Bars() if watched else Progress(),
+            progress=progress,
             leave_out=frozenset(one.key for one in chosen if one.key is not None),
         )
-        if skipped_to is not None:
-            report.write_skipped(result, skipped_to, spreadsheet)
-        if not len(result.ids):
-            _explain_nothing([*result.missing, *result.skipped])
-        if clusters_to is not None:
-            report.write_clusters(result, clusters_to, spreadsheet)
-        # Standard output comes last, since its reader may go away.
-        if pairs_to is not None:
-            report.write_pairs(result, pairs_to, spreadsheet)
+        with progress.timed("write"):
+            if skipped_to is not None:
+                report.write_skipped(result, skipped_to, spreadsheet)
+            if not len(result.ids):
+                _explain_nothing([*result.missing, *result.skipped])
+            if clusters_to is not None:
+                report.write_clusters(result, clusters_to, spreadsheet)
+            # Standard output comes last, since its reader may go away.
+            if pairs_to is not None:
+                report.write_pairs(result, pairs_to, spreadsheet)
 
         from neardup.report.terminal import complain, show_clusters, show_summary
 

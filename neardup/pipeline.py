@@ -132,19 +132,19 @@ def _run(corpus: Corpus, settings: Settings, progress: Progress) -> ScanResult:
         with progress.timed("search"):
             original = _originals(read.digests, prints, ids)
             rows = np.flatnonzero((original == np.arange(len(ids))) & (prints.features > 0))
-        found = _search(prints.bits[rows], settings, progress)
-        candidates = Pairs.candidates(rows[found.left], rows[found.right], found.distance)
-        near, lost = candidates, _NO_ROWS
-        if settings.min_similarity > 0:
-            again = _Again(corpus, read.digests, ids)
-            with progress.phase("verify", len(candidates), "pairs") as advance:
-                near = confirm(candidates, read.sizes, again.read, settings.min_similarity, advance)
-            lost = np.array(again.lost, np.int64)
-        if not len(lost):
+        near = _search(prints.bits[rows], settings, progress)
+        near = Pairs.candidates(rows[near.left], rows[near.right], near.distance)
+        candidates = len(near)
+        if settings.min_similarity == 0:
+            break
+        again = _Again(corpus, read.digests, ids)
+        with progress.phase("verify", candidates, "pairs") as advance:
+            near = confirm(near, read.sizes, again.read, settings.min_similarity, advance)
+        if not again.lost:
             break
         # What vanished or changed meanwhile takes no part; its copies need another original.
         features = prints.features.copy()
-        features[lost] = 0
+        features[again.lost] = 0
         prints = replace(prints, features=features)
     with progress.phase("cluster"):
         clusters = cluster(near.left, near.right, original, ids)
@@ -159,7 +159,7 @@ def _run(corpus: Corpus, settings: Settings, progress: Progress) -> ScanResult:
         original=original,
         clusters=clusters,
         total_pairs=total,
-        candidates=len(candidates),
+        candidates=candidates,
         confirmed=len(near),
         skipped=tally.skipped,
         missing=tally.missing,
@@ -168,9 +168,6 @@ def _run(corpus: Corpus, settings: Settings, progress: Progress) -> ScanResult:
         seconds=progress.seconds,
         settings=settings,
     )
-
-
-_NO_ROWS = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,10 @@ from neardup.tables import (
 SHORT = 60
 
 
+# Pairs made into rows at once.
+_ROWS_AT_ONCE = 1 << 16
+
+
 class Row(NamedTuple):
     """One pair, in words: the columns of pairs.csv."""
 
@@ -87,22 +91,20 @@ class ScanResult:
         return len(self.pairs)
 
     def __iter__(self) -> Iterator[Row]:
-        pairs = self.pairs
-        for left, right, identical, distance, similarity in zip(
-            pairs.left.tolist(),
-            pairs.right.tolist(),
-            pairs.identical.tolist(),
-            pairs.distance.tolist(),
-            pairs.similarity.tolist(),
-            strict=True,
-        ):
-            yield Row(
-                self.ids[left],
-                self.ids[right],
-                "exact" if identical else "near",
-                distance,
-                None if similarity != similarity else similarity,
-                int(self.clusters.label[left]),
+        for low in range(0, len(self), _ROWS_AT_ONCE):
+            part = self.pairs.take(np.arange(low, min(low + _ROWS_AT_ONCE, len(self))))
+            # Most documents of a part are in many of its pairs: name each once.
+            rows, place = np.unique(np.stack((part.left, part.right)), return_inverse=True)
+            names = [self.ids[row] for row in rows.tolist()]
+            left, right = place.reshape(2, -1).tolist()
+            yield from map(
+                Row,
+                map(names.__getitem__, left),
+                map(names.__getitem__, right),
+                ["exact" if identical else "near" for identical in part.identical.tolist()],
+                part.distance.tolist(),
+                [None if value != value else value for value in part.similarity.tolist()],
+                self.clusters.label[part.left].tolist(),
             )
 
     def links(self) -> Links:

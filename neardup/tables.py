@@ -195,6 +195,8 @@ class Pairs:
     def concatenate(cls, parts: Iterable[Pairs]) -> Pairs:
         """Join several tables of pairs; none gives an empty one."""
         parts = list(parts)
+        if len(parts) == 1:
+            return parts[0]
         if not parts:
             none = np.empty(0, np.int64)
             return cls.candidates(none, none, none.astype(np.uint8))

@@ -135,7 +135,8 @@ def confirm(
             )
         )
         advance(len(part))
-    return Pairs.concatenate(confirmed).sorted()
+    joined = Pairs.concatenate(confirmed)
+    return joined if len(confirmed) < 2 else joined.sorted()
 
 
 def _texts(rows: IntArray, read_again: ReadAgain) -> Iterator[str]:
@@ -167,6 +168,9 @@ def _connected_parts(candidates: Pairs, sizes: IntArray) -> Iterator[Pairs]:
     part_of_group = np.zeros(len(size_of_group), np.int64)
     part_of_group[starts] = np.cumsum(size_of_group[starts]) // _BYTES_AT_ONCE
     part = part_of_group[group[candidates.left]]
+    if len(part) and part.min() == part.max():
+        yield candidates
+        return
     order = np.argsort(part, kind="stable")
     edges = np.flatnonzero(np.diff(part[order], prepend=-1, append=-1)).tolist()
     for start, end in pairwise(edges):

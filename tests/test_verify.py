@@ -162,12 +162,6 @@ def test_confirm(data: st.DataObject, texts: list[str], min_similarity: float) -
     assert confirm(texts, edges, min_similarity) == expected(texts, edges, min_similarity)
 
 
-@given(st.data(), TEXTS)
-def test_order_of_candidates_does_not_matter(data: st.DataObject, texts: list[str]) -> None:
-    edges = data.draw(st.permutations(all_edges(texts)))
-    assert confirm(texts, edges, 0.3) == sorted(expected(texts, edges, 0.3))
-
-
 def test_threshold_is_included() -> None:
     """Four of five shingles are common: 0.8 is enough for 0.8."""
     texts = ["a b c d e f", "a b c d e f g"]

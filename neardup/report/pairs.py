@@ -13,6 +13,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import TextIO
 
 from neardup.report.output import Output
@@ -100,9 +101,10 @@ def write_csv(
     """Write CSV rows. The csv module leaves a lone CR without quotes before Python 3.13."""
     file.write(",".join(columns) + "\n")
     for row in rows:
-        file.write(",".join(_cell(value, spreadsheet) for value in row) + "\n")
+        file.write(",".join([_cell(value, spreadsheet) for value in row]) + "\n")
 
 
+@lru_cache(1 << 16, typed=True)  # ids and numbers come again and again
 def _cell(value: Value, spreadsheet: bool) -> str:
     if value is None:
         return ""
