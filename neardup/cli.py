@@ -1,7 +1,8 @@
 """The command line: parse, build Settings, call the pipeline, choose reporters, exit code.
 
-Exit codes: 0 done, 1 duplicates found under --check, 2 wrong usage, 3 could not finish, 130 and 143
-interrupted. Everything but typer is imported when a command runs, so that --help is quick.
+Exit codes: 0 done, 1 duplicates found under --check, 2 wrong usage, 3 could not finish, 128 and
+the number of the signal when interrupted. Everything but typer is imported when a command runs, so
+that --help is quick.
 """
 
 from __future__ import annotations
@@ -48,6 +49,10 @@ def main() -> None:
 def _one_line_errors() -> Iterator[None]:
     """Turn errors and signals into one line and an exit code."""
     signal.signal(signal.SIGTERM, _stop)
+    # nohup has the hang-up ignored; a plain one must not leave a half-written file.
+    hang_up = getattr(signal, "SIGHUP", None)
+    if hang_up is not None and signal.getsignal(hang_up) == signal.SIG_DFL:
+        signal.signal(hang_up, _stop)
     try:
         yield
         if sys.stdout is not None:

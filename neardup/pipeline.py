@@ -278,7 +278,7 @@ def _copies(left: IntArray, right: IntArray) -> Pairs:
         np.minimum(left, right),
         np.maximum(left, right),
         np.zeros(count, np.uint8),
-        np.ones(count, np.float32),
+        np.ones(count),
         np.ones(count, np.bool_),
     )
 

@@ -13,7 +13,6 @@ from neardup.tables import (
     BoolArray,
     Clusters,
     Fingerprints,
-    Float32Array,
     FloatArray,
     Ids,
     IntArray,
@@ -45,10 +44,10 @@ class Row(NamedTuple):
 @dataclass(frozen=True)
 class Links:
     """Of each document and the one it is kept by: distance in bits, uint8 (n,); similarity,
-    float32 (n,), NaN when not verified; whether their texts are identical, bool (n,)."""
+    float64 (n,), NaN when not verified; whether their texts are identical, bool (n,)."""
 
     distance: UInt8Array
-    similarity: Float32Array
+    similarity: FloatArray
     identical: BoolArray
 
 
@@ -118,7 +117,7 @@ class ScanResult:
         place = np.searchsorted(
             near.left * n + near.right, np.minimum(one, other) * n + np.maximum(one, other)
         )
-        similarity = np.ones(n, np.float32)
+        similarity = np.ones(n)
         similarity[rows] = near.similarity[place]
         bits = self.fingerprints.bits
         return Links(np.bitwise_count(bits ^ bits[kept_by]), similarity, self.original == kept_by)
@@ -130,7 +129,7 @@ class ScanResult:
         distance = np.zeros(len(self.clusters), np.int64)
         similarity = np.ones(len(self.clusters))
         np.maximum.at(distance, label, self.pairs.distance.astype(np.int64))
-        np.minimum.at(similarity, label, self.pairs.similarity.astype(np.float64))
+        np.minimum.at(similarity, label, self.pairs.similarity)
         return distance, similarity
 
     @property

@@ -77,7 +77,7 @@ def _is_whole(value: object) -> bool:
         operator.index(value)  # type: ignore[arg-type]
     except TypeError:
         return False
-    return True
+    return not isinstance(value, bool)
 
 
 def _is_real(value: object) -> bool:

@@ -19,7 +19,6 @@ UInt8Array = NDArray[np.uint8]
 UInt64Array = NDArray[np.uint64]
 Int32Array = NDArray[np.int32]
 IntArray = NDArray[np.int64]
-Float32Array = NDArray[np.float32]
 FloatArray = NDArray[np.float64]
 
 
@@ -57,7 +56,8 @@ class Ids(Sequence[str]):
     """An append-only list of strings in one bytes buffer.
 
     Ten million paths as ``str`` objects need more than a gigabyte; here they need their bytes
-    and eight more each. Names that are not UTF-8 travel as surrogate escapes, as in ``os``.
+    and eight more each. Names that are not UTF-8 travel as surrogate escapes, as in ``os``; other
+    lone surrogates cannot be held.
     """
 
     def __init__(self, ids: Iterable[str] = ()) -> None:
@@ -145,14 +145,15 @@ class Pairs:
 
     left, right : int64 (m,), rows of the two documents
     distance : uint8 (m,), Hamming distance of their fingerprints in bits
-    similarity : float32 (m,), Jaccard similarity of their shingles, NaN when not verified
+    similarity : float64 (m,), Jaccard similarity of their shingles, NaN when not verified; in
+        float32, 4 / 5 would be less than a threshold of 0.8
     identical : bool (m,), the two texts are identical
     """
 
     left: IntArray
     right: IntArray
     distance: UInt8Array
-    similarity: Float32Array
+    similarity: FloatArray
     identical: BoolArray
 
     def __post_init__(self) -> None:
@@ -161,7 +162,7 @@ class Pairs:
             left=np.int64,
             right=np.int64,
             distance=np.uint8,
-            similarity=np.float32,
+            similarity=np.float64,
             identical=np.bool_,
         )
         if not (self.left < self.right).all():
@@ -188,7 +189,7 @@ class Pairs:
     def candidates(cls, left: IntArray, right: IntArray, distance: UInt8Array) -> Pairs:
         """Make pairs that are neither verified nor known to be identical."""
         count = len(left)
-        unknown = np.full(count, np.nan, np.float32)
+        unknown = np.full(count, np.nan)
         return cls(left, right, distance, unknown, np.zeros(count, np.bool_))
 
     @classmethod
@@ -226,6 +227,7 @@ class Clusters:
 
     def __post_init__(self) -> None:
         _check(self, label=np.int64, kept_by=np.int64)
+        _check(self, representative=np.int64)
 
     def __len__(self) -> int:
         return len(self.representative)

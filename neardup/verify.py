@@ -18,7 +18,7 @@ from neardup.sketch import batches
 from neardup.sketch.features import Hashes, distinct, word_hashes
 from neardup.sketch.hashing import fmix64
 from neardup.sketch.tokens import unicode_words
-from neardup.tables import Float32Array, FloatArray, IntArray, Pairs
+from neardup.tables import FloatArray, IntArray, Pairs
 
 #: Given rows in rising order, yields them with their texts; rows that cannot be read again are left
 #: out.
@@ -119,7 +119,7 @@ def confirm(
     sizes : int64 (n,), of each document in bytes
     read_again : ReadAgain
         Pairs of a document that cannot be read again are not confirmed.
-    min_similarity : float
+    min_similarity : float, above 0
     advance : called with the number of candidates done
     """
     confirmed = []
@@ -130,9 +130,7 @@ def confirm(
         sure = np.flatnonzero(similarity >= min_similarity)
         kept = part.take(sure)
         confirmed.append(
-            Pairs(
-                kept.left, kept.right, kept.distance, _round_down(similarity[sure]), kept.identical
-            )
+            Pairs(kept.left, kept.right, kept.distance, similarity[sure], kept.identical)
         )
         advance(len(part))
     joined = Pairs.concatenate(confirmed)
@@ -150,13 +148,6 @@ def _texts(rows: IntArray, read_again: ReadAgain) -> Iterator[str]:
             found = next(again, None)
         else:
             yield ""
-
-
-def _round_down(similarity: FloatArray) -> Float32Array:
-    """Return float32 values none of which is above its float64 one: texts that differ by a
-    shingle never become 1."""
-    rounded = similarity.astype(np.float32)
-    return np.where(rounded > similarity, np.nextafter(rounded, np.float32(0)), rounded)
 
 
 def _connected_parts(candidates: Pairs, sizes: IntArray) -> Iterator[Pairs]:

@@ -10,6 +10,7 @@ import random
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -259,7 +260,9 @@ def test_a_closed_pipe_is_a_quiet_end(tmp_path: Path) -> None:
         (tmp_path / "clusters.csv").unlink()
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
 def test_an_interrupt_leaves_nothing_half_written(
     docs: Path, tmp_path: Path, number: signal.Signals, code: int
 ) -> None:
@@ -286,10 +289,18 @@ def test_an_interrupt_leaves_nothing_half_written(
         ],
         stderr=subprocess.PIPE,
     )
-    with open(out / "clusters.csv", "rb") as fifo:
-        assert fifo.readline().startswith(b"cluster,")
+    fifo = os.open(out / "clusters.csv", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        beginning = b""
+        while b"\n" not in beginning and run.poll() is None:
+            with suppress(BlockingIOError):
+                beginning += os.read(fifo, 100)
+        assert beginning.startswith(b"cluster,id,role")
         run.send_signal(number)
         assert run.wait(60) == code
+    finally:
+        os.close(fifo)
+        run.kill()
     assert run.stderr is not None
     message = run.stderr.read().decode()
     run.stderr.close()

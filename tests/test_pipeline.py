@@ -108,7 +108,7 @@ def test_similarity_decides_and_zero_switches_it_off() -> None:
     candidates = neardup.find(texts, min_similarity=0)
     confirmed = neardup.find(texts)
     assert {p.similarity for p in candidates if p.relation == "near"} == {None}
-    assert all(p.similarity is not None and p.similarity >= 0.8 - 1e-6 for p in confirmed)
+    assert all(p.similarity is not None and p.similarity >= 0.8 for p in confirmed)
     assert {n[:2] for n in named(confirmed)} <= {n[:2] for n in named(candidates)}
     assert confirmed.candidates == candidates.candidates
     assert confirmed.confirmed < confirmed.candidates or confirmed.candidates > 0

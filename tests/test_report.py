@@ -76,7 +76,8 @@ def test_similarity_is_never_rounded_up(tmp_path: Path) -> None:
     assert report.floor(1.0) == 1.0
     assert report.floor(0.99999999) == 0.9999
     assert report.floor(0.8) == 0.8
-    assert report.floor(0.79999995) == 0.8  # 0.8 as float32, rounded down
+    assert report.floor(0.79999995) == 0.7999
+    assert all(report.floor(n / 10_000) == n / 10_000 for n in range(10_001))
     assert report.floor(0.79989) == 0.7998
 
 

@@ -82,7 +82,7 @@ def pairs(**changed: object) -> Pairs:
         "left": np.array([0, 0, 1]),
         "right": np.array([1, 2, 2]),
         "distance": np.array([1, 2, 3], np.uint8),
-        "similarity": np.array([0.5, 1.0, np.nan], np.float32),
+        "similarity": np.array([0.5, 1.0, np.nan]),
         "identical": np.array([False, True, False]),
     }
     return Pairs(**(columns | changed))  # type: ignore[arg-type]
@@ -119,7 +119,7 @@ def test_fingerprints_rejects(changed: dict[str, object]) -> None:
         {"left": np.array([0, 0])},
         {"right": np.array([1, 2, 2], np.uint64)},
         {"distance": np.array([1, 2, 3])},
-        {"similarity": np.array([0.5, 1.0, 0.0])},
+        {"similarity": np.array([0.5, 1.0, 0.0], np.float32)},
         {"identical": np.array([0, 1, 0])},
         {"identical": np.array([False])},
     ],

@@ -120,8 +120,8 @@ def _cell(value: Value, spreadsheet: bool) -> str:
 
 
 def floor(similarity: float) -> float:
-    """Cut to four digits, below 1 unless it is 1. The small term is for values that float32 holds
-    a hair below their decimal form."""
+    """Cut to four digits, below 1 unless it is 1. The small term is for fractions such as 57 / 100
+    that become a hair less when multiplied."""
     if similarity >= 1:
         return 1.0
-    return min(math.floor(similarity * 10_000 + 1e-3) / 10_000, 0.9999)
+    return min(math.floor(similarity * 10_000 + 1e-6) / 10_000, 0.9999)
