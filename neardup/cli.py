@@ -10,9 +10,10 @@ from __future__ import annotations
 import io
 import os
 import signal
+import stat
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
@@ -37,7 +38,9 @@ app = typer.Typer(
 
 
 def main() -> None:
-    """The console script."""
+    """Run the command line."""
+    if sys.stderr is None:  # closed
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         # A locale without the characters we draw with is no reason to stop.
         if isinstance(stream, io.TextIOWrapper):
@@ -60,13 +63,20 @@ def _one_line_errors() -> Iterator[None]:
     except NeardupError as error:
         from neardup.report.terminal import complain
 
-        complain(str(error))
+        complain(*error.args)
         raise typer.Exit(USAGE if isinstance(error, UsageError) else UNFINISHED) from None
     except BrokenPipeError:  # the reader has gone, which is its right
         from neardup.report.output import abandon_stdout
 
         abandon_stdout()
         raise typer.Exit(DONE) from None
+    except OSError as error:  # standard output or standard error is full
+        from neardup.report.output import abandon_stdout
+
+        abandon_stdout()
+        with suppress(OSError):
+            sys.stderr.write(f"neardup: cannot write: {(error.strerror or str(error)).lower()}\n")
+        raise typer.Exit(UNFINISHED) from None
     except KeyboardInterrupt:
         sys.stderr.write("\nneardup: interrupted\n")
         raise typer.Exit(130) from None
@@ -274,14 +284,20 @@ def _outputs(docs: list[str], *paths: str | None) -> list[Output | None]:
     """Check that all outputs can be written, and are neither the same nor one of the inputs."""
     from neardup.corpus.walk import file_key
     from neardup.report.output import Output
+    from neardup.report.pairs import is_result
 
     given = [os.path.realpath(path) if path != "-" else path for path in paths if path is not None]
     if len(set(given)) < len(given):
         raise UsageError("two outputs have the same name")
     outputs = [None if path is None else Output(path) for path in paths]
-    inputs = {file_key(os.stat(path)): path for path in docs if os.path.isfile(path)}
+    inputs = {file_key(os.stat(path)) for path in docs if os.path.isfile(path)}
+    folders = tuple(os.path.join(os.path.realpath(path), "") for path in docs)
     for output in outputs:
-        if output is not None and output.key in inputs:
+        if output is None or output.key is None:
+            continue
+        inside = os.path.isfile(output.path) and os.path.realpath(output.path).startswith(folders)
+        # An older result in a scanned folder may be replaced, a document may not.
+        if output.key in inputs or (inside and not is_result(output.path)):
             raise UsageError(f"cannot write {output.path}: it is one of the documents to scan")
     return outputs
 
@@ -292,12 +308,11 @@ def _refuse_stdin(docs: list[str]) -> None:
 
 
 def _explain_nothing(skipped: list[Skipped]) -> NoReturn:
-    message = "no readable document found, so there are no pairs to write"
-    for skip in skipped[:5]:
-        message += f"\n{skip.id}: {skip.reason}"
+    lines = ["no readable document found, so there are no pairs to write"]
+    lines += [f"{skip.id}: {skip.reason}" for skip in skipped[:5]]
     if len(skipped) > 5:
-        message += f"\nand {len(skipped) - 5:,} more skipped"
-    raise NeardupError(message)
+        lines.append(f"and {len(skipped) - 5:,} more skipped")
+    raise NeardupError(*lines)
 
 
 @app.command()
@@ -315,21 +330,32 @@ def compare(
             raise UsageError("standard input can only be one of the two texts")
         one, other = _read(left), _read(right)
         result = compare_texts(one, other, sketch)
+        if sys.stdout is None:
+            raise NeardupError("cannot write standard output: it is closed")
         show_comparison(result, (left, one), (right, other), sys.stdout)
 
 
 def _read(path: str) -> str:
+    """Return the text of a file, of standard input, or of a pipe given by its name."""
     from neardup.corpus.decode import decode, read_text
     from neardup.errors import UnreadableError
 
+    if path == "-" and sys.stdin is None:
+        raise UsageError("standard input is closed")
     try:
         if path == "-":
             return decode(sys.stdin.buffer.read())[0]
-        if not os.path.exists(path):
-            raise UsageError(f"{path}: no such file or directory")
+        if stat.S_ISFIFO(os.stat(path).st_mode):
+            with open(path, "rb") as pipe:
+                return decode(pipe.read())[0]
         return read_text(path)[0]
+    except FileNotFoundError:
+        raise UsageError(f"{path}: no such file or directory") from None
     except UnreadableError as error:
         raise NeardupError(f"{path}: {error}") from None
+    except (OSError, ValueError) as error:
+        reason = (getattr(error, "strerror", None) or str(error)).lower()
+        raise NeardupError(f"{path}: {reason}") from None
 
 
 @app.command()

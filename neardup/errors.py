@@ -1,10 +1,13 @@
-"""The errors neardup raises on purpose. Each message is one line: what, where, what to do."""
+"""The errors neardup raises on purpose. A message is one line: what, where, what to do."""
 
 from __future__ import annotations
 
 
 class NeardupError(Exception):
-    """Something kept the work from being finished (exit code 3)."""
+    """Something kept the work from being finished (exit code 3). Each argument is one line."""
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.args))
 
 
 class UsageError(NeardupError, ValueError):

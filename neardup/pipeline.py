@@ -110,6 +110,8 @@ def _settings(settings: Settings | None, options: dict[str, object]) -> Settings
             if name not in known:
                 raise UsageError(f"no setting {name!r}; there are: {', '.join(known)}")
         return Settings(**options)  # type: ignore[arg-type]
+    if not isinstance(settings, Settings):
+        raise UsageError(f"settings are a Settings, not a {type(settings).__name__}")
     if options:
         raise UsageError("give settings or single options, not both")
     return settings

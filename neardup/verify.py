@@ -24,6 +24,9 @@ from neardup.tables import FloatArray, IntArray, Pairs
 #: out.
 ReadAgain = Callable[[IntArray], Iterator[tuple[int, str]]]
 
+#: Called with the number of pairs done since the last call.
+Advance = Callable[[int], object]
+
 SHINGLE = 3
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
@@ -35,6 +38,10 @@ _BYTES_AT_ONCE = 24_000_000
 
 # Partners' shingles looked up at once.
 _LOOKUPS_AT_ONCE = 2_000_000
+
+
+def _ignore(count: int) -> None:
+    """Show no progress."""
 
 
 def shingles(texts: Iterable[str]) -> Hashes:
@@ -62,7 +69,9 @@ def _shingle_hashes(words: Hashes) -> Hashes:
     return Hashes(state, offsets)
 
 
-def jaccard(shingles: Hashes, left: IntArray, right: IntArray) -> FloatArray:
+def jaccard(
+    shingles: Hashes, left: IntArray, right: IntArray, advance: Advance = _ignore
+) -> FloatArray:
     """Return the Jaccard similarity of each pair of documents, float64 (m,); 0 when both are empty.
 
     Parameters
@@ -89,6 +98,7 @@ def jaccard(shingles: Hashes, left: IntArray, right: IntArray) -> FloatArray:
             ends = np.cumsum(sizes[right[part]])
             common[part] = np.diff(running[ends], prepend=0)
         flags[mine] = 0
+        advance(high - low)
     union = sizes[left] + sizes[right] - common
     return common / np.maximum(union, 1)
 
@@ -106,7 +116,7 @@ def confirm(
     sizes: IntArray,
     read_again: ReadAgain,
     min_similarity: float,
-    advance: Callable[[int], object] = lambda count: None,
+    advance: Advance = _ignore,
 ) -> Pairs:
     """Return the candidates whose Jaccard similarity is at least ``min_similarity``.
 
@@ -126,13 +136,12 @@ def confirm(
     for part in _connected_parts(candidates, sizes):
         rows = np.unique(np.concatenate((part.left, part.right)))
         left, right = np.searchsorted(rows, part.left), np.searchsorted(rows, part.right)
-        similarity = jaccard(shingles(_texts(rows, read_again)), left, right)
+        similarity = jaccard(shingles(_texts(rows, read_again)), left, right, advance)
         sure = np.flatnonzero(similarity >= min_similarity)
         kept = part.take(sure)
         confirmed.append(
             Pairs(kept.left, kept.right, kept.distance, similarity[sure], kept.identical)
         )
-        advance(len(part))
     joined = Pairs.concatenate(confirmed)
     return joined if len(confirmed) < 2 else joined.sorted()
 

@@ -41,7 +41,8 @@ UNSPACED = (
     (0x19E0, 0x19FF),
     (0x2E80, 0x2FDF),
     (0x3005, 0x3007),
-    (0x3040, 0x30FF),
+    (0x3041, 0x3096),
+    (0x309D, 0x30FF),
     (0x31F0, 0x31FF),
     (0x3400, 0x4DBF),
     (0x4E00, 0x9FFF),
@@ -105,19 +106,26 @@ def within(char: str, ranges: Iterable[tuple[int, int]]) -> bool:
 
 
 def fold(text: str) -> str:
-    """Drop what is invisible, then normalise, fold case, normalise."""
-    text = "".join(char for char in text if not within(char, IGNORABLE))
+    """Cut marks in a row to 30, drop what is invisible, then normalise, fold case, normalise."""
+    kept, marks = [], 0
+    for char in text:
+        marks = marks + 1 if unicodedata.combining(char) else 0
+        if marks <= 30:
+            kept.append(char)
+    text = "".join(char for char in kept if not within(char, IGNORABLE))
     text = unicodedata.normalize("NFKC", text)
     return unicodedata.normalize("NFKC", text.casefold())
 
 
 def words(text: str) -> list[str]:
-    """Runs of letters, marks, numbers and ``_``; every character alone in unspaced scripts."""
+    """Runs of letters, marks, numbers and ``_`` that do not begin with a mark; every character
+    alone in unspaced scripts."""
     found = []
     run = ""
     for char in fold(text) + "\n":
-        is_word = char == "_" or unicodedata.category(char)[0] in "LMN"
-        alone = is_word and within(char, UNSPACED)
+        kind = unicodedata.category(char)[0]
+        alone = kind in "LMN" and within(char, UNSPACED)
+        is_word = alone or char == "_" or kind in "LN" or (kind == "M" and run != "")
         if is_word and not alone:
             run += char
         else:

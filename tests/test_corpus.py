@@ -367,7 +367,9 @@ def test_a_json_array_of_objects_is_not_one_document(tmp_path: Path) -> None:
 
 def test_a_wrong_text_field_stops_before_the_work_and_names_the_fields(tmp_path: Path) -> None:
     write(tmp_path, a_jsonl=lines({"id": 1, "content": "x"}), b_txt=TEXT)
-    with pytest.raises(UsageError, match=r"a.jsonl: no field 'text'; there are: id, content"):
+    with pytest.raises(
+        UsageError, match=r"a.jsonl: no field 'text': its first records have id, content"
+    ):
         read(tmp_path)
     documents, _ = read(tmp_path, text_field="content")
     assert [d.text for d in documents] == ["x", TEXT]

@@ -380,3 +380,18 @@ def test_usage_errors() -> None:
         fingerprint("one text")
     with pytest.raises(UsageError, match=r"no sketch 'md5'.*simhash.*classic|classic.*simhash"):
         fingerprint(["one text"], "md5")
+
+
+def test_accents_that_stand_alone_are_punctuation() -> None:
+    """Normalisation makes a blank and a combining mark of them."""
+    for accent in "\u00b4\u00a8\u00b8\u02d8\u309b":
+        assert naive.words(f"don{accent}t") == ["don", "t"]
+        check([f"don{accent}t", accent, f"{accent}{accent} x", f"a\u0301{accent}\u0301"], "simhash")
+
+
+def test_floods_of_marks_are_cut() -> None:
+    """Without that, normalisation takes hours for a file of them."""
+    flood = "a" + "\u0301\u0323" * 200_000
+    assert len(fold(flood)) < 40
+    texts = ["a" + "\u0301\u0323" * n + "b" for n in (1, 14, 15, 16, 100)] + ["\u05b0" * 99 + "x"]
+    check(texts, "simhash")

@@ -104,7 +104,7 @@ def check(file: BinaryIO, text_field: str) -> None:
             if looked_at == _SAMPLE:
                 break
     if fields:
-        raise UsageError(f"no field {text_field!r}; there are: {', '.join(map(str, fields))}")
+        raise UsageError(f"no field {text_field!r}: its first records have {', '.join(fields)}")
     if looked_at:
         what = "objects over several lines" if head.lstrip().startswith(b"{") else "no objects"
         raise UnreadableError(f"not JSON lines: {what}; write one object a line")

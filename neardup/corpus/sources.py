@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import BinaryIO, Protocol
 
 import numpy as np
@@ -55,6 +55,8 @@ class Texts:
     def __init__(self, texts: Iterable[str], ids: Iterable[object] | None = None) -> None:
         if isinstance(texts, str):
             raise UsageError("expected several texts, got one str; put it into a list")
+        if isinstance(texts, Mapping):
+            raise UsageError("expected texts, got a mapping; give its values, and its keys as ids")
         self.tally = Tally()
         self._texts = list(texts)
         for row, text in enumerate(self._texts):
@@ -108,7 +110,7 @@ class Files:
         hidden: bool = False,
         leave_out: frozenset[FileKey] = frozenset(),
     ) -> None:
-        if isinstance(paths, str | os.PathLike):
+        if isinstance(paths, str | bytes | os.PathLike):
             paths = [paths]
         roots = [os.fsdecode(path) for path in paths]
         self.tally = Tally()
@@ -152,7 +154,7 @@ class Files:
             return ids  # paths are unique
         first: tuple[str, int] | None = None
         # A new name could be taken, too; each round makes the names longer and the rows fewer.
-        while repeated := _repeated(ids):
+        while repeated := _repeated(ids, self._line):
             first = first or (ids[repeated[0]], len(repeated))
             renamed = {row: f"{ids[row]}@{self._line[row]}" for row in repeated}
             ids = Ids(renamed.get(row, id) for row, id in enumerate(ids))
@@ -275,17 +277,17 @@ def _refuse_array(path: str) -> None:
             )
 
 
-def _repeated(ids: Ids) -> list[int]:
-    """Return the rows whose id an earlier row has."""
+def _repeated(ids: Ids, line: Sequence[int]) -> list[int]:
+    """Return the rows whose id another row has first: a file before a record, then by order."""
     hashes = fnv1a(*ids.packed())
     order = np.argsort(hashes, kind="stable")
     ordered = hashes[order]
     again = np.flatnonzero(ordered[1:] == ordered[:-1]) + 1
     seen: set[str] = set()
     repeated = []
-    suspects: Sequence[int] = np.unique(np.concatenate((order[again], order[again - 1]))).tolist()
-    for row in suspects:
+    suspects = np.unique(np.concatenate((order[again], order[again - 1]))).tolist()
+    for row in sorted(suspects, key=lambda row: line[row] > 0):
         if ids[row] in seen:
             repeated.append(row)
         seen.add(ids[row])
-    return repeated
+    return sorted(repeated)

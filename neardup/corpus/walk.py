@@ -97,11 +97,13 @@ def _roots(paths: Sequence[str], tally: Tally) -> list[tuple[str, os.stat_result
             reason = (getattr(error, "strerror", None) or str(error)).lower()
             tally.missing.append(Skipped(as_id(path), "walk", reason))
         else:
-            roots.setdefault(file_key(status), (path, status))
+            first, _ = roots.setdefault(file_key(status), (path, status))
+            if stat.S_ISREG(status.st_mode) and os.path.realpath(first) != os.path.realpath(path):
+                tally.skip(as_id(path), "walk", f"hard link: the same file as {as_id(first)}")
     if not roots:
         if not paths:
             raise UsageError("no documents given; name a file or a directory")
-        raise UsageError("\n".join(f"{skip.id}: {skip.reason}" for skip in tally.missing))
+        raise UsageError(*(f"{skip.id}: {skip.reason}" for skip in tally.missing))
     return list(roots.values())
 
 

@@ -39,11 +39,12 @@ class Output:
         self._in_place = path == STDOUT
         if path == STDOUT:
             return
+        if not path:
+            raise UsageError("an output needs a name")
         try:
-            self._target = os.path.realpath(path)
-            status = os.stat(self._target)
+            status = os.stat(path)
         except FileNotFoundError:
-            pass
+            self._target = os.path.realpath(path)  # a link may lead to where nothing is yet
         except (OSError, ValueError) as error:
             raise UsageError(f"cannot write {path}: {_reason(error)}") from None
         else:
@@ -51,6 +52,8 @@ class Output:
             if stat.S_ISDIR(status.st_mode):
                 raise UsageError(f"cannot write {path}: it is a directory")
             self._in_place = not stat.S_ISREG(status.st_mode)
+            if not self._in_place:
+                self._target = os.path.realpath(path)
             self._mode = stat.S_IMODE(status.st_mode)
             if not os.access(self._target, os.W_OK):
                 raise UsageError(f"cannot write {path}: permission denied")
@@ -64,8 +67,8 @@ class Output:
 
     def _create(self, **options: str) -> tuple[str, TextIO]:
         """Create a file beside the target, under a name that nobody else has."""
-        folder, name = os.path.split(self._target)
-        temporary = os.path.join(folder, f".{name[:200]}.{secrets.token_hex(4)}.tmp")
+        folder = os.path.dirname(self._target)
+        temporary = os.path.join(folder, f".neardup-{secrets.token_hex(6)}.tmp")
         return temporary, open(temporary, "x", **options)  # type: ignore[call-overload]
 
     @contextmanager

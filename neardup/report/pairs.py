@@ -28,6 +28,17 @@ _NEEDS_QUOTES = re.compile(r'[,"\r\n]|^\s|\s$')
 _FORMULA = re.compile(r"^[=+\-@\t\r]")
 
 
+def is_result(path: str) -> bool:
+    """Return whether a file is empty or begins like one that neardup has written."""
+    with open(path, encoding="utf-8-sig", errors="replace") as file:
+        line = file.readline(1 << 16).rstrip("\n")
+    try:
+        columns = tuple(json.loads(line))
+    except (ValueError, TypeError):
+        columns = tuple(line.split(","))
+    return line == "" or columns in (Row._fields, CLUSTERS, SKIPPED)
+
+
 def write_pairs(result: ScanResult, output: Output, spreadsheet: bool = False) -> None:
     """Write the pairs, by ids; ``similarity`` is empty when not verified."""
     _write(Row._fields, result, output, spreadsheet)

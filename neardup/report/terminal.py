@@ -6,6 +6,7 @@ import itertools
 import math
 import sys
 from collections import Counter
+from contextlib import suppress
 from typing import TextIO
 
 import numpy as np
@@ -24,24 +25,32 @@ SHOWN_CLUSTERS = 20
 SHOWN_MEMBERS = 12
 SHOWN_SKIPPED = 3
 SHOWN_LINES = 200
+SHOWN_CHARACTERS = 2000
 
 # Lines of a text that difflib compares in a moment.
 _LINES_TO_COMPARE = 20_000
 
 
-def console(file: TextIO) -> Console:
-    """Return a console that never breaks a long id in two when nobody watches."""
-    if file.isatty():
-        return Console(file=file, highlight=False)
-    return Console(file=file, highlight=False, width=10_000, no_color=True)
+class Screen:
+    """Prints to a terminal or a file.
 
+    rich ends the process itself when the reader of a pipe goes away; here that is an error like any
+    other. Blanks that fill the last column of a table are not written.
+    """
 
-def _print(what: RenderableType, screen: Console, file: TextIO) -> None:
-    """Print without the blanks that fill a table's last column."""
-    with screen.capture() as capture:
-        screen.print(what)
-    for line in capture.get().splitlines():
-        file.write(line.rstrip() + "\n")
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+        if file.isatty():
+            self._console = Console(file=file, highlight=False)
+        else:
+            # Never break a long id in two when nobody watches.
+            self._console = Console(file=file, highlight=False, width=10_000, no_color=True)
+
+    def print(self, what: RenderableType = "", soft_wrap: bool = False) -> None:
+        with self._console.capture() as capture:
+            self._console.print(what, soft_wrap=soft_wrap)
+        for line in capture.get().split("\n")[:-1]:
+            self._file.write(line.rstrip() + "\n")
 
 
 def printable(name: str) -> Text:
@@ -61,7 +70,7 @@ def printable(name: str) -> Text:
 
 def show_clusters(result: ScanResult, file: TextIO, where: str) -> None:
     """Draw the clusters, the largest first; ``where`` says how to see those left out."""
-    screen = console(file)
+    screen = Screen(file)
     clusters = result.clusters
     members = clusters.members()
     distance, similarity = result.weakest()
@@ -106,7 +115,7 @@ def show_clusters(result: ScanResult, file: TextIO, where: str) -> None:
         hidden = len(ordered) - len(ordered[:SHOWN_MEMBERS])
         if hidden:
             table.add_row("", Text(f"and {hidden:,} more", style="dim"))
-        _print(Group(title, Padding(table, (0, 0, 1, 1), expand=False)), screen, file)
+        screen.print(Group(title, Padding(table, (0, 0, 1, 1), expand=False)))
     hidden = len(order) - len(order[:SHOWN_CLUSTERS])
     if hidden:
         screen.print(Text(f"and {hidden:,} smaller clusters; {where}", style="dim"))
@@ -190,14 +199,16 @@ def show_summary(result: ScanResult, file: TextIO, verbose: bool = False) -> Non
         "Time",
         f"{total:.2f} s, {result.bytes_read / 1e6 / max(total, 1e-9):.1f} MB/s ({phases})",
     )
-    _print(table, console(file), file)
+    Screen(file).print(table)
 
 
-def complain(message: str) -> None:
-    """Print what went wrong to standard error, one line each."""
-    screen = console(sys.stderr)
-    for line in message.split("\n"):
-        screen.print(Text("neardup: ", style="bold red") + printable(line), soft_wrap=True)
+def complain(*messages: str) -> None:
+    """Print what went wrong to standard error, one line each. Where even that is full, the exit
+    code must do."""
+    with suppress(OSError):
+        screen = Screen(sys.stderr)
+        for message in messages:
+            screen.print(Text("neardup: ", style="bold red") + printable(message), soft_wrap=True)
 
 
 def _count(number: int, noun: str) -> str:
@@ -212,7 +223,7 @@ def show_comparison(
     result: Comparison, left: tuple[str, str], right: tuple[str, str], file: TextIO
 ) -> None:
     """Show two texts compared; ``left`` and ``right`` are name and text."""
-    screen = console(file)
+    screen = Screen(file)
     table = Table.grid(padding=(0, 2))
     for _ in range(3):
         table.add_column(overflow="fold")
@@ -221,7 +232,7 @@ def show_comparison(
     table.add_row("fingerprint", f"0x{one.bits:016X}", f"0x{other.bits:016X}")
     for what in ("characters", "words", "features"):
         table.add_row(what, f"{getattr(one, what):,}", f"{getattr(other, what):,}")
-    _print(table, screen, file)
+    screen.print(table)
     screen.print()
     # Differing bits are marked below as well: colours are lost in a file.
     for name, bits in (("left", one.bits), ("right", other.bits)):
@@ -250,22 +261,24 @@ def show_comparison(
     summary.add_row("Jaccard", jaccard)
     pair = result.jaccard >= Settings.min_similarity and result.distance <= Settings.threshold
     summary.add_row("scan", f"{'lists' if pair else 'does not list'} them as a pair by default")
-    _print(summary, screen, file)
+    screen.print(summary)
     if not result.identical:
         screen.print()
         _show_lines(left[1], right[1], screen)
 
 
-def _show_lines(left: str, right: str, screen: Console) -> None:
-    if max(left.count("\n"), right.count("\n")) > _LINES_TO_COMPARE:
+def _show_lines(left: str, right: str, screen: Screen) -> None:
+    if max(len(left.splitlines()), len(right.splitlines())) > _LINES_TO_COMPARE:
         screen.print(f"more than {_LINES_TO_COMPARE:,} lines: differing lines are not shown")
         return
     styles = {"-": "red", "+": "green", "@": "dim"}
     lines = differing_lines(left, right)
     shown = 0
     for line in itertools.islice(lines, SHOWN_LINES):
-        text = printable(line.replace("\t", "    "))
+        text = printable(line[:SHOWN_CHARACTERS].replace("\t", "    "))
         text.stylize(styles.get(line[:1], ""))
+        if len(line) > SHOWN_CHARACTERS:
+            text.append(f" and {len(line) - SHOWN_CHARACTERS:,} more characters", style="dim")
         screen.print(text, soft_wrap=True)
         shown += 1
     rest = sum(1 for _ in lines)

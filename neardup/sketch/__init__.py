@@ -63,10 +63,9 @@ RECIPES = {
 
 def recipe(sketch: str) -> Recipe:
     """Return the recipe of that name; UsageError lists the names there are."""
-    try:
-        return RECIPES[sketch]
-    except KeyError:
-        raise UsageError(f"no sketch {sketch!r}; there are: {', '.join(RECIPES)}") from None
+    if not isinstance(sketch, str) or sketch not in RECIPES:
+        raise UsageError(f"no sketch {sketch!r}; there are: {', '.join(RECIPES)}")
+    return RECIPES[sketch]
 
 
 def fingerprint(texts: Iterable[str], sketch: str = "simhash") -> UInt64Array:

@@ -1,8 +1,8 @@
 """Text to words: Unicode folding and word boundaries, for a batch of texts at once.
 
-A word is a maximal run of letters, marks, numbers and ``_``. In scripts written without blanks
-(Han, Kana, Thai, Lao, Khmer, Burmese) every character is a word of its own, so that two
-neighbouring words are a character bigram there.
+A word is a letter, a number or ``_`` and all letters, numbers, ``_`` and marks that follow. In
+scripts written without blanks (Han, Kana, Thai, Lao, Khmer, Burmese) every character is a word of
+its own, so that two neighbouring words are a character bigram there.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ UNSPACED = (
     (0x19E0, 0x19FF),  # Khmer symbols
     (0x2E80, 0x2FDF),  # CJK radicals
     (0x3005, 0x3007),  # iteration mark, closing mark, zero
-    (0x3040, 0x30FF),  # Hiragana, Katakana
+    (0x3041, 0x3096),  # Hiragana, without its two sound marks, which stand alone only by mistake
+    (0x309D, 0x30FF),  # Hiragana, Katakana
     (0x31F0, 0x31FF),  # Katakana extensions
     (0x3400, 0x4DBF),  # CJK extension A
     (0x4E00, 0x9FFF),  # CJK
@@ -51,8 +52,10 @@ UNSPACED = (
 )
 
 # Classes of bytes. Every byte of a character outside ASCII has a class, too, so that words can be
-# found in UTF-8 without decoding it. A character of an unspaced script is LONE and then TAIL.
-_BREAK, _WORD, _LONE, _TAIL = range(4)
+# found in UTF-8 without decoding it. A character of an unspaced script is LONE and then TAIL. A
+# MARK becomes part of the word before it; it never begins one, since normalisation makes a blank
+# and a mark of accents that stand alone, which are punctuation.
+_BREAK, _WORD, _LONE, _TAIL, _MARK = range(5)
 
 _ASCII_WORD = bytes(b"_"[0] == b or chr(b).isalnum() for b in range(128))
 _CLASSES = _ASCII_WORD + bytes(128)
@@ -91,6 +94,10 @@ def _fold(text: str) -> bytes:
     # Most texts hold a few dashes and quotes that folding leaves alone: see what it would do to the
     # characters outside ASCII, and save the passes over all others (four times as fast).
     others = data.translate(None, _ASCII).decode("utf-8")
+    suspect, flood = _floods()
+    if suspect.search(others):
+        text = flood.sub(r"\1", text)
+        data = text.encode("utf-8", "replace")
     if (
         not _UNSETTLED.search(others)
         and others.casefold() == others
@@ -99,6 +106,20 @@ def _fold(text: str) -> bytes:
         return data.lower()
     text = unicodedata.normalize("NFKC", _IGNORABLE.sub("", data.decode("utf-8"))).casefold()
     return unicodedata.normalize("NFKC", text).encode("utf-8")
+
+
+@cache
+def _floods() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return patterns of more combining marks in a row than any language uses (Unicode Standard
+    Annex 15, section 13, "Stream-Safe Text Format": 30), for which normalisation takes quadratic
+    time: one that is quick to search, since it does not tell marks from others beyond the basic
+    plane, and the exact one."""
+    marks = "".join(filter(unicodedata.combining, map(chr, range(0x20000))))
+    basic = "".join(mark for mark in marks if mark < "\U00010000")
+    return (
+        re.compile(f"[{basic}\U00010000-\U0001ffff]{{31}}"),
+        re.compile(f"([{marks}]{{30}})[{marks}]+"),
+    )
 
 
 def unicode_words(texts: Sequence[str]) -> Words:
@@ -149,6 +170,13 @@ def _classify(buffer: UInt8Array, classes: UInt8Array) -> None:
     for i in range(1, 4):
         more = size > i
         classes[lead[more] + i] = kind[more]
+    marks = np.flatnonzero(classes == _MARK)
+    if len(marks):
+        # A run of marks is what the byte before it is, if that is part of a word.
+        starts = np.flatnonzero(np.diff(marks, prepend=-1) > 1)
+        before = classes[marks[starts] - 1]
+        become = np.where(before == _WORD, _WORD, _BREAK).astype(np.uint8)
+        classes[marks] = np.repeat(become, np.diff(starts, append=len(marks)))
 
 
 # Beyond lie private use, tags and variation selectors: no words.
@@ -158,10 +186,11 @@ _LAST_CODE = 0x40000
 @cache
 def _character_classes() -> UInt8Array:
     """Return the class of every code point up to ``_LAST_CODE``, uint8."""
+    class_of = {"L": _WORD, "N": _WORD, "M": _MARK}
     categories = map(unicodedata.category, map(chr, range(_LAST_CODE)))
-    classes = np.array([_WORD if c[0] in "LMN" else _BREAK for c in categories] + [0], np.uint8)
+    classes = np.array([class_of.get(c[0], _BREAK) for c in categories] + [_BREAK], np.uint8)
     classes[: len(_ASCII_WORD)] = np.frombuffer(_ASCII_WORD, np.uint8)
     for first, last in UNSPACED:
         block = classes[first : last + 1]
-        block[block == _WORD] = _LONE
+        block[block != _BREAK] = _LONE
     return classes
