@@ -81,12 +81,7 @@ def show_clusters(result: ScanResult, file: TextIO, where: str) -> None:
         title = Text(f"Cluster {number + 1}", style="bold")
         title.append(f"  {len(members[number])} documents", style="default")
         if len(members[number]) > 2:
-            least = _similarity(similarity[number])
-            title.append(
-                f", pairs {f'at {least} or more, ' if least else ''}"
-                f"up to {_count(int(distance[number]), 'bit')} apart",
-                style="not bold dim",
-            )
+            title.append(_weakest(float(similarity[number]), int(distance[number])), "not bold dim")
         table = Table.grid(padding=(0, 2))
         table.add_column(no_wrap=True)
         table.add_column(overflow="fold")
@@ -124,6 +119,14 @@ def show_clusters(result: ScanResult, file: TextIO, where: str) -> None:
 
 def _similarity(value: float) -> str:
     return "" if math.isnan(value) else f"{floor(value):.4f}"
+
+
+def _weakest(similarity: float, distance: int) -> str:
+    """Describe the least similar and the most distant pair of a cluster."""
+    words = ""
+    if not math.isnan(similarity):
+        words += f", similarity {floor(similarity):.4f}" + (" or more" if similarity < 1 else "")
+    return words + f", distance {_count(distance, 'bit')}" + (" or less" if distance else "")
 
 
 def show_summary(result: ScanResult, file: TextIO, verbose: bool = False) -> None:
