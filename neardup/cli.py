@@ -65,11 +65,6 @@ def _one_line_errors() -> Iterator[None]:
 
         complain(*error.args)
         raise typer.Exit(USAGE if isinstance(error, UsageError) else UNFINISHED) from None
-    except BrokenPipeError:  # the reader has gone, which is its right
-        from neardup.report.output import abandon_stdout
-
-        abandon_stdout()
-        raise typer.Exit(DONE) from None
     except OSError as error:  # standard output or standard error is full
         from neardup.report.output import abandon_stdout
 
@@ -224,6 +219,7 @@ def scan(
         from neardup import pipeline
         from neardup.progress import Bars, Progress
         from neardup.report import pairs as report
+        from neardup.report.output import reader_may_leave
 
         settings = Settings(
             threshold=parse_threshold(threshold),
@@ -266,7 +262,8 @@ def scan(
         if terminal if show is None else show:
             to_stdout = all(one.path != "-" for one in chosen)
             where = "--clusters FILE lists them all" if clusters is None else f"see {clusters}"
-            show_clusters(result, sys.stdout if to_stdout else sys.stderr, where)
+            with reader_may_leave():
+                show_clusters(result, sys.stdout if to_stdout else sys.stderr, where)
         if not quiet:
             show_summary(result, sys.stderr, verbose)
             for one in chosen:
@@ -324,6 +321,7 @@ def compare(
     """Compare two texts: fingerprints, distance, similarity, verdict, and what differs."""
     with _one_line_errors():
         from neardup.compare import compare as compare_texts
+        from neardup.report.output import reader_may_leave
         from neardup.report.terminal import show_comparison
 
         if left == right == "-":
@@ -332,7 +330,8 @@ def compare(
         result = compare_texts(one, other, sketch)
         if sys.stdout is None:
             raise NeardupError("cannot write standard output: it is closed")
-        show_comparison(result, (left, one), (right, other), sys.stdout)
+        with reader_may_leave():
+            show_comparison(result, (left, one), (right, other), sys.stdout)
 
 
 def _read(path: str) -> str:

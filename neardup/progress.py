@@ -1,4 +1,5 @@
-"""One progress object, so that no other module knows tqdm."""
+"""One progress object, so that no other module knows tqdm. It imports nothing of neardup, so that
+every stage may report what it has done."""
 
 from __future__ import annotations
 
@@ -8,6 +9,10 @@ from contextlib import contextmanager
 
 #: Called with how much has been done since the last call.
 Advance = Callable[[int], object]
+
+
+def unseen(count: int) -> None:
+    """The ``Advance`` of a caller who does not want to know."""
 
 
 class Progress:
@@ -34,7 +39,7 @@ class Progress:
 
     @contextmanager
     def show(self, name: str, total: int | None, unit: str) -> Iterator[Advance]:
-        yield lambda count: None
+        yield unseen
 
 
 class Bars(Progress):

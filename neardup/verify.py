@@ -14,6 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from neardup.cluster import components
+from neardup.progress import Advance, unseen
 from neardup.sketch import batches
 from neardup.sketch.features import Hashes, distinct, word_hashes
 from neardup.sketch.hashing import fmix64
@@ -23,9 +24,6 @@ from neardup.tables import FloatArray, IntArray, Pairs
 #: Given rows in rising order, yields them with their texts; rows that cannot be read again are left
 #: out.
 ReadAgain = Callable[[IntArray], Iterator[tuple[int, str]]]
-
-#: Called with the number of pairs done since the last call.
-Advance = Callable[[int], object]
 
 SHINGLE = 3
 
@@ -38,10 +36,6 @@ _BYTES_AT_ONCE = 24_000_000
 
 # Partners' shingles looked up at once.
 _LOOKUPS_AT_ONCE = 2_000_000
-
-
-def _ignore(count: int) -> None:
-    """Show no progress."""
 
 
 def shingles(texts: Iterable[str]) -> Hashes:
@@ -70,7 +64,7 @@ def _shingle_hashes(words: Hashes) -> Hashes:
 
 
 def jaccard(
-    shingles: Hashes, left: IntArray, right: IntArray, advance: Advance = _ignore
+    shingles: Hashes, left: IntArray, right: IntArray, advance: Advance = unseen
 ) -> FloatArray:
     """Return the Jaccard similarity of each pair of documents, float64 (m,); 0 when both are empty.
 
@@ -78,6 +72,7 @@ def jaccard(
     ----------
     shingles : Hashes of d documents, distinct within each
     left, right : int64 (m,), documents, ``left`` in rising order
+    advance : called with the number of pairs done
     """
     sizes = np.diff(shingles.offsets)
     common = np.zeros(len(left), np.int64)
@@ -116,7 +111,7 @@ def confirm(
     sizes: IntArray,
     read_again: ReadAgain,
     min_similarity: float,
-    advance: Advance = _ignore,
+    advance: Advance = unseen,
 ) -> Pairs:
     """Return the candidates whose Jaccard similarity is at least ``min_similarity``.
 

@@ -206,6 +206,7 @@ def test_closed_and_full_streams_end_in_one_line(docs: Path) -> None:
         ("compare - b.txt <&-", 2),
         ("scan . -o /dev/stdout | head -n 1", 0),
         ("compare a.txt b.txt | true", 0),
+        ("scan . -o p.csv --show --check | true", 1),
         ("compare a.txt /dev/fd/3 3< b.txt", 0),
         (f"cat a.txt | {command} compare /dev/stdin b.txt", 0),
     ):

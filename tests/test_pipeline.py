@@ -105,13 +105,13 @@ def test_exact_is_only_what_is_identical_to_the_letter() -> None:
 
 def test_similarity_decides_and_zero_switches_it_off() -> None:
     texts = corpus()
-    candidates = neardup.find(texts, min_similarity=0)
-    confirmed = neardup.find(texts)
+    candidates = neardup.find(texts, min_similarity=0, threshold=24)
+    confirmed = neardup.find(texts, threshold=24)
     assert {p.similarity for p in candidates if p.relation == "near"} == {None}
     assert all(p.similarity is not None and p.similarity >= 0.8 for p in confirmed)
     assert {n[:2] for n in named(confirmed)} <= {n[:2] for n in named(candidates)}
-    assert confirmed.candidates == candidates.candidates
-    assert confirmed.confirmed < confirmed.candidates or confirmed.candidates > 0
+    assert confirmed.candidates == candidates.candidates == candidates.confirmed
+    assert 0 < confirmed.confirmed < confirmed.candidates
 
 
 def test_pairs_grow_with_the_threshold() -> None:

@@ -91,9 +91,9 @@ class Texts:
 class Files:
     """The documents in files: a plain text file is one, a JSON lines file holds one on each line.
 
-    Of a document in a corpus file the id is the record's own, or ``file:line`` if it has none.
-    When more than that one file is scanned it is ``file#id``. An id that occurs again is written
-    as ``id@line``.
+    A record without an id is ``file:line``. One with an id has just that when its file alone is
+    scanned, by name; otherwise it is ``file#id``. An id that occurs again is written as
+    ``id@line``.
 
     Raises
     ------
@@ -243,7 +243,7 @@ class Files:
                     with open_regular(path) as file:
                         records.check(file, self._text_field)
                     good = True
-                elif path.endswith(".json"):
+                elif path.lower().endswith(".json"):
                     _refuse_array(path)
             except UsageError as error:
                 wrong[number] = error

@@ -11,26 +11,20 @@ sorting in all pairs similarity search" (ACML 2010).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
 from neardup.errors import UsageError
 from neardup.groups import Groups
 from neardup.index.plan import BITS, choose
+from neardup.progress import Advance, unseen
 from neardup.tables import IntArray, Pairs, SearchPlan, UInt8Array, UInt64Array
 
 # Rows compared at once: they stay in the level-2 cache for all lags.
 _CHUNK = 1 << 15
 
-#: Called with the number of tables or rotations done.
-Advance = Callable[[int], object]
-
 Found = tuple[IntArray, IntArray, UInt8Array]
-
-
-def _ignore(count: int) -> None:
-    """Show no progress."""
 
 
 def pairs(bits: UInt64Array, k: int) -> Pairs:
@@ -57,8 +51,9 @@ def pairs(bits: UInt64Array, k: int) -> Pairs:
     return exact(bits, choose(len(bits), k))
 
 
-def exact(bits: UInt64Array, plan: SearchPlan, advance: Advance = _ignore) -> Pairs:
-    """Return every pair within ``plan.max_distance``: complete if the plan is.
+def exact(bits: UInt64Array, plan: SearchPlan, advance: Advance = unseen) -> Pairs:
+    """Return every pair within ``plan.max_distance``: complete if the plan is. ``advance`` counts
+    tables.
 
     When equal fingerprints alone make more pairs than there are rows, each value is searched once
     and their pairs are made afterwards. Otherwise telling them apart costs more than it saves.
@@ -72,7 +67,7 @@ def exact(bits: UInt64Array, plan: SearchPlan, advance: Advance = _ignore) -> Pa
 
 
 def window(
-    bits: UInt64Array, k: int, rotations: int, width: int, advance: Advance = _ignore
+    bits: UInt64Array, k: int, rotations: int, width: int, advance: Advance = unseen
 ) -> Pairs:
     """Return pairs at Hamming distance <= k that come to lie within ``width`` places of each other
     in the sorted order of one of the rotations. Approximate: pairs are missed, and more when
@@ -88,6 +83,7 @@ def window(
         Rotation t turns every word left by ``64 * t // rotations`` bits.
     width : int, at least 1
         How many following neighbours each fingerprint is compared with.
+    advance : called with the number of rotations done
 
     Notes
     -----

@@ -126,6 +126,18 @@ def _standard_output(options: dict[str, str]) -> Iterator[TextIO]:
             file.detach()
 
 
+@contextmanager
+def reader_may_leave() -> Iterator[None]:
+    """End quietly what is printed when the reader of standard output goes away, which is its
+    right."""
+    try:
+        yield
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        abandon_stdout()
+
+
 def abandon_stdout() -> None:
     """Lead what is still buffered for standard output nowhere, since Python would try to write it
     again when it ends, and complain."""

@@ -263,7 +263,8 @@ def show_comparison(
         jaccard += ", the same words in other dress"
     summary.add_row("Jaccard", jaccard)
     pair = result.jaccard >= Settings.min_similarity and result.distance <= Settings.threshold
-    summary.add_row("scan", f"{'lists' if pair else 'does not list'} them as a pair by default")
+    defaults = f"{Settings.threshold} bits and {Settings.min_similarity}"
+    summary.add_row("scan", f"{'a pair' if pair else 'no pair'} at its defaults, {defaults}")
     screen.print(summary)
     if not result.identical:
         screen.print()

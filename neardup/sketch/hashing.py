@@ -18,7 +18,7 @@ _MASK = (1 << 64) - 1
 PADDING = 8
 
 # Strings handled at once: the states, the loaded bytes and the order of one block stay in the
-# level-2 cache (measured: 16,000 to 64,000 are alike, 4,000 costs half as much again).
+# level-2 cache (measured: 16,000 to 64,000 are within a tenth, 4,000 costs half as much again).
 _BLOCK = 32_768
 
 # With fewer strings than this left, calling numpy for every byte costs more than plain integers.
