@@ -20,7 +20,13 @@ import typer
 
 from neardup import __version__
 from neardup.errors import NeardupError, UsageError
-from neardup.settings import DEFAULT_ROTATIONS, DEFAULT_WINDOW, Settings, parse_threshold
+from neardup.settings import (
+    DEFAULT_ROTATIONS,
+    DEFAULT_WINDOW,
+    RECOMMENDED,
+    Settings,
+    parse_threshold,
+)
 
 if TYPE_CHECKING:
     from neardup.report.output import Output
@@ -112,13 +118,22 @@ Documents = Annotated[
 ]
 Sketch = Annotated[
     str,
-    typer.Option(help="How fingerprints are made: simhash, or classic, the textbook's."),
+    typer.Option(
+        help="How fingerprints are made: simhash; minhash, which finds more at fewer bits; or "
+        "classic, the textbook's."
+    ),
 ]
 TextField = Annotated[str, typer.Option(help="The field of a record that holds its text.")]
 IdField = Annotated[
     str, typer.Option(help="The field that holds its id; without one it is FILE:LINE.")
 ]
 Hidden = Annotated[bool, typer.Option("--hidden", help="Read hidden files and folders, too.")]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        help="Processes that share the work: by default one for each core.", show_default=False
+    ),
+]
 
 
 @app.command()
@@ -135,14 +150,17 @@ def scan(
         ),
     ] = None,
     threshold: Annotated[
-        str,  # read by parse_threshold, which knows better than "not a valid integer"
+        str | None,  # read by parse_threshold, which knows better than "not a valid integer"
         typer.Option(
             "--threshold",
             "-k",
             metavar="BITS",
-            help="Largest Hamming distance of a candidate, 0 to 64.",
+            help="Largest Hamming distance of a candidate, 0 to 64: by default "
+            + ", ".join(f"{bits} for {name}" for name, bits in RECOMMENDED.items())
+            + ".",
+            show_default=False,
         ),
-    ] = str(Settings.threshold),
+    ] = None,
     min_similarity: Annotated[
         float,
         typer.Option(help="Smallest exact Jaccard similarity, 0 to 1; 0 lists all candidates."),
@@ -182,6 +200,7 @@ def scan(
     text_field: TextField = Settings.text_field,
     id_field: IdField = Settings.id_field,
     hidden: Hidden = Settings.hidden,
+    workers: Workers = None,
     show: Annotated[
         bool | None,
         typer.Option(
@@ -220,9 +239,10 @@ def scan(
         from neardup.progress import Bars, Progress
         from neardup.report import pairs as report
         from neardup.report.output import reader_may_leave
+        from neardup.workers import cores
 
         settings = Settings(
-            threshold=parse_threshold(threshold),
+            threshold=None if threshold is None else parse_threshold(threshold),
             min_similarity=min_similarity,
             sketch=sketch,
             rotations=rotations,
@@ -231,6 +251,7 @@ def scan(
             text_field=text_field,
             id_field=id_field,
             hidden=hidden,
+            workers=cores() if workers is None else workers,
         )
         _refuse_stdin(docs)
         terminal = sys.stdout is not None and sys.stdout.isatty()
@@ -347,7 +368,7 @@ def _read(path: str) -> str:
         if stat.S_ISFIFO(os.stat(path).st_mode):
             with open(path, "rb") as pipe:
                 return decode(pipe.read())[0]
-        return read_text(path)[0]
+        return read_text(path)
     except FileNotFoundError:
         raise UsageError(f"{path}: no such file or directory") from None
     except UnreadableError as error:
@@ -364,6 +385,7 @@ def fingerprint(
     text_field: TextField = Settings.text_field,
     id_field: IdField = Settings.id_field,
     hidden: Hidden = Settings.hidden,
+    workers: Workers = None,
 ) -> None:
     """Print the id and the fingerprint of every document: CSV with the columns id, fingerprint."""
     with _one_line_errors():
@@ -371,9 +393,16 @@ def fingerprint(
         from neardup.report.output import Output
         from neardup.report.pairs import write_fingerprints
         from neardup.report.terminal import complain
+        from neardup.workers import cores
 
         _refuse_stdin(docs)
-        settings = Settings(sketch=sketch, text_field=text_field, id_field=id_field, hidden=hidden)
+        settings = Settings(
+            sketch=sketch,
+            text_field=text_field,
+            id_field=id_field,
+            hidden=hidden,
+            workers=cores() if workers is None else workers,
+        )
         ids, prints, tally = pipeline.fingerprint_files(docs, settings)
         if not len(ids):
             _explain_nothing([*tally.missing, *tally.skipped])
@@ -382,3 +411,69 @@ def fingerprint(
             complain(f"{skip.id}: {skip.reason}")
         if tally.missing:
             raise typer.Exit(UNFINISHED)
+
+
+@app.command("eval")
+def evaluate(
+    pairs: Annotated[
+        str,
+        typer.Argument(
+            help="A result: what scan has written, or CSV of another tool with two columns of ids; "
+            "- for standard input."
+        ),
+    ],
+    labels: Annotated[
+        str,
+        typer.Argument(
+            help="Labelled pairs: CSV with two columns of ids and a column similarity, jaccard or "
+            "score; or a column label of the words duplicate, not, unsure; with neither, all "
+            "are duplicates."
+        ),
+    ],
+    positive: Annotated[
+        float, typer.Option(help="A labelled pair is positive from this similarity on ...")
+    ] = 0.8,
+    negative: Annotated[
+        float, typer.Option(help="... and negative below this one; between them it is ignored.")
+    ] = 0.5,
+    min_similarity: Annotated[
+        float | None,
+        typer.Option(
+            help="Leave out pairs of the result below this similarity.", show_default=False
+        ),
+    ] = None,
+    show: Annotated[
+        int, typer.Option(metavar="N", help="List this many of the false and the missed pairs.")
+    ] = 10,
+) -> None:
+    """Hold a result against labelled pairs: precision, recall, F1, and what is wrong.
+
+    A pair that the labels do not list counts as negative.
+    """
+    with _one_line_errors():
+        from neardup import evaluate as evaluation
+        from neardup.report.output import reader_may_leave
+        from neardup.report.pairs import read_rows
+        from neardup.report.terminal import complain, show_evaluation
+
+        if show < 0:
+            raise UsageError(f"--show is a number of pairs, not {show}")
+        if pairs == labels == "-":
+            raise UsageError("standard input can only be one of the two tables")
+        result = evaluation.listed_pairs(pairs, read_rows(pairs), min_similarity)
+        truth = evaluation.labelled_pairs(labels, read_rows(labels), positive, negative)
+        limits = positive, negative
+        listed = evaluation.evaluate(result.pairs, truth.similarity, (), *limits)
+        implied = None
+        if result.identical:
+            implied = evaluation.evaluate(result.pairs, truth.similarity, result.identical, *limits)
+            if implied.pairs == listed.pairs:
+                implied = None
+        complain(*result.notes, *truth.notes)
+        stranger = evaluation.strangers(result, truth)
+        if stranger is not None:
+            complain(stranger)
+        if sys.stdout is None:
+            raise NeardupError("cannot write standard output: it is closed")
+        with reader_may_leave():
+            show_evaluation(listed, implied, limits, truth.written, show, sys.stdout)

@@ -30,6 +30,7 @@ class Side:
 class Comparison:
     """Two texts compared.
 
+    sketch : the recipe of the fingerprints
     distance : Hamming distance of the fingerprints in bits, of 64
     similarity : equal bits in per cent, rounded half up
     jaccard : exact Jaccard similarity of word 3-shingles
@@ -39,6 +40,7 @@ class Comparison:
 
     left: Side
     right: Side
+    sketch: str
     distance: int
     similarity: int
     jaccard: float
@@ -58,6 +60,7 @@ def compare(left: str, right: str, sketch: str = "simhash") -> Comparison:
     return Comparison(
         one,
         other,
+        sketch,
         distance,
         (200 * (64 - distance) + 64) // 128,
         float(jaccard(shingles([left, right]), *pair)[0]),

@@ -5,23 +5,26 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from hashlib import blake2b
 
 import numpy as np
 
+from neardup import fast
 from neardup.cluster import cluster, keep_order
-from neardup.corpus.sources import Corpus, Files, Paths, Texts
+from neardup.corpus.sources import Corpus, Files, Origins, Part, Paths, Texts
 from neardup.corpus.walk import FileKey
-from neardup.errors import UsageError
+from neardup.errors import UnreadableError, UsageError
 from neardup.groups import Groups
 from neardup.index.plan import choose
 from neardup.index.search import exact, window
-from neardup.progress import Advance, Progress
+from neardup.progress import Progress
 from neardup.result import ScanResult
 from neardup.settings import DEFAULT_ROTATIONS, DEFAULT_WINDOW, Settings
 from neardup.sketch import batches, fingerprint_batch, recipe
-from neardup.tables import Fingerprints, Ids, IntArray, Pairs, Tally, UInt64Array
+from neardup.tables import Fingerprints, Ids, Int32Array, IntArray, Pairs, Tally, UInt64Array
 from neardup.verify import confirm
+from neardup.workers import in_order
 
 
 def scan(
@@ -139,14 +142,18 @@ def _run(corpus: Corpus, settings: Settings, progress: Progress) -> ScanResult:
         candidates = len(near)
         if settings.min_similarity == 0:
             break
-        again = _Again(corpus, read.digests, ids)
-        with progress.phase("verify", candidates, "pairs") as advance:
-            near = confirm(near, read.sizes, again.read, settings.min_similarity, advance)
-        if not again.lost:
+        again = partial(_read_again, corpus, read.digests)
+        verified = confirm(
+            near, read.sizes, again, settings.min_similarity, progress, settings.workers
+        )
+        near = verified.pairs
+        if not verified.lost:
             break
         # What vanished or changed meanwhile takes no part; its copies need another original.
         features = prints.features.copy()
-        features[again.lost] = 0
+        for row, reason in sorted(verified.lost.items()):
+            tally.skip(ids[row], "verify", reason)
+            features[row] = 0
         prints = replace(prints, features=features)
     with progress.phase("cluster"):
         clusters = cluster(near.left, near.right, original, ids)
@@ -182,33 +189,74 @@ class _Read:
     sizes: IntArray
 
 
+@dataclass(frozen=True)
+class _ReadPart:
+    """The same of one part of the corpus, where its documents come from, and the seconds spent."""
+
+    bits: UInt64Array
+    features: Int32Array
+    digests: bytearray
+    sizes: array[int]
+    origins: Origins
+    seconds: dict[str, float]
+
+
 def _read(corpus: Corpus, settings: Settings, progress: Progress) -> _Read:
-    made = recipe(settings.sketch)
+    """Read and fingerprint the parts of the corpus, shared among the workers."""
+    fast.expect(corpus.total)
+    fast.kernels("sketch")  # before the workers are made
+    digests, sizes = bytearray(), array("q")
+    bits, features = [np.empty(0, np.uint64)], [np.empty(0, np.int32)]
+    parts = corpus.parts()
+    work = partial(_read_part, corpus, settings.sketch)
+    with progress.show("read", corpus.total, "B") as advance, progress.shares() as spend:
+        for part, done in zip(parts, in_order(work, parts, settings.workers), strict=True):
+            corpus.enter(part, done.origins)
+            bits.append(done.bits)
+            features.append(done.features)
+            digests += done.digests
+            sizes += done.sizes
+            spend(done.seconds)
+            advance(part.size)
+    return _Read(
+        Fingerprints(np.concatenate(bits), np.concatenate(features), recipe(settings.sketch).name),
+        np.frombuffer(bytes(digests), np.uint64).reshape(-1, 2),
+        np.frombuffer(sizes, np.int64),
+    )
+
+
+def _read_part(corpus: Corpus, sketch: str, part: Part) -> _ReadPart:
+    """Read and fingerprint one part; done by the workers."""
+    made = recipe(sketch)
+    origins = Origins()
     digests, sizes = bytearray(), array("q")
     bits, features = [np.empty(0, np.uint64)], [np.empty(0, np.int32)]
 
-    def texts(advance: Advance) -> Iterator[str]:
-        for document in corpus.documents(advance):
-            digest, size = _digest(document.text)
+    def texts() -> Iterator[str]:
+        for text in corpus.read(part, origins):
+            digest, size = _digest(text)
             digests.extend(digest)
             sizes.append(size)
-            yield document.text
+            yield text
 
-    with progress.show("read", corpus.total, "B") as advance:
-        stream = batches(texts(advance))
-        while True:
-            with progress.timed("read"):
-                batch = next(stream, None)
-            if batch is None:
-                break
-            with progress.timed("fingerprint"):
-                some_bits, some_features = fingerprint_batch(batch, made)
-            bits.append(some_bits)
-            features.append(some_features)
-    return _Read(
-        Fingerprints(np.concatenate(bits), np.concatenate(features), made.name),
-        np.frombuffer(bytes(digests), np.uint64).reshape(-1, 2),
-        np.frombuffer(sizes, np.int64),
+    clock = Progress()
+    stream = batches(texts())
+    while True:
+        with clock.timed("decode"):
+            batch = next(stream, None)
+        if batch is None:
+            break
+        with clock.timed("fingerprint"):
+            some_bits, some_features = fingerprint_batch(batch, made)
+        bits.append(some_bits)
+        features.append(some_features)
+    seconds = {
+        "read": origins.seconds,
+        "decode": clock.seconds["decode"] - origins.seconds,
+        "fingerprint": clock.seconds.get("fingerprint", 0.0),
+    }
+    return _ReadPart(
+        np.concatenate(bits), np.concatenate(features), digests, sizes, origins, seconds
     )
 
 
@@ -245,32 +293,24 @@ def _originals(digests: UInt64Array, prints: Fingerprints, ids: Ids) -> IntArray
 
 def _search(bits: UInt64Array, settings: Settings, progress: Progress) -> Pairs:
     if settings.exact:
-        plan = choose(len(bits), settings.threshold)
+        plan = choose(len(bits), settings.max_distance)
         with progress.phase("search", len(plan.masks), "tables") as advance:
-            return exact(bits, plan, advance)
+            return exact(bits, plan, advance, settings.workers)
     rotations = settings.rotations or DEFAULT_ROTATIONS
     with progress.phase("search", rotations, "rotations") as advance:
         width = settings.window or DEFAULT_WINDOW
-        return window(bits, settings.threshold, rotations, width, advance)
+        return window(bits, settings.max_distance, rotations, width, advance)
 
 
-class _Again:
-    """Reads documents again, and collects the rows of those that no longer hold what was
-    fingerprinted."""
-
-    def __init__(self, corpus: Corpus, digests: UInt64Array, ids: Ids) -> None:
-        self._corpus, self._digests, self._ids = corpus, digests, ids
-        self.lost: list[int] = []
-
-    def read(self, rows: IntArray) -> Iterator[tuple[int, str]]:
-        missing = set(rows.tolist())
-        for row, text in self._corpus.read_again(rows):
-            if _digest(text)[0] == self._digests[row].tobytes():
-                missing.remove(row)
-                yield row, text
-            else:
-                self._corpus.tally.skip(self._ids[row], "verify", "changed while scanning")
-        self.lost += missing
+def _read_again(
+    corpus: Corpus, digests: UInt64Array, rows: IntArray
+) -> Iterator[tuple[int, str | UnreadableError]]:
+    """Read documents again; those that no longer hold what was fingerprinted cannot be."""
+    for row, text in corpus.read_again(rows):
+        if isinstance(text, str) and _digest(text)[0] != digests[row].tobytes():
+            yield row, UnreadableError("changed while scanning")
+        else:
+            yield row, text
 
 
 def _copies(left: IntArray, right: IntArray) -> Pairs:

@@ -38,6 +38,24 @@ class Progress:
             self.seconds[name] = self.seconds.get(name, 0.0) + spent
 
     @contextmanager
+    def shares(self) -> Iterator[Callable[[dict[str, float]], None]]:
+        """Divide the time spent inside among several phases that workers go through side by side,
+        in proportion to the seconds reported for each."""
+        spent: dict[str, float] = {}
+
+        def spend(seconds: dict[str, float]) -> None:
+            for name, some in seconds.items():
+                spent[name] = spent.get(name, 0.0) + some
+
+        start = time.perf_counter()
+        try:
+            yield spend
+        finally:
+            scale = (time.perf_counter() - start) / max(sum(spent.values()), 1e-9)
+            for name, some in spent.items():
+                self.seconds[name] = self.seconds.get(name, 0.0) + scale * some
+
+    @contextmanager
     def show(self, name: str, total: int | None, unit: str) -> Iterator[Advance]:
         yield unseen
 
@@ -49,6 +67,7 @@ class Bars(Progress):
     def show(self, name: str, total: int | None, unit: str) -> Iterator[Advance]:
         from tqdm import tqdm
 
+        tqdm.monitor_interval = 0  # no thread of its own, for workers are forked
         with tqdm(
             total=total, desc=name, unit=f" {unit}", unit_scale=True, leave=False, delay=0.3
         ) as bar:

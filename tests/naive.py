@@ -149,6 +149,26 @@ def simhash(text: str) -> tuple[int, int]:
     return majority(weight_of), len(single) + len(double)
 
 
+def minhash(text: str) -> tuple[int, int]:
+    """The minwise recipe: fingerprint and number of features, each as often as it occurs."""
+    sequence = words(text)
+    features = adjacent(sequence) if len(sequence) > 1 else sequence
+    if not features:
+        return 0, 0
+    low: dict[int, int] = {}
+    for feature in features:
+        value = fmix64(fnv1a(feature.encode()))
+        low[value >> 58] = min(value, low.get(value >> 58, MASK))
+    bits = 0
+    for b in range(64):
+        lender, attempt = b, 0
+        while lender not in low:
+            attempt += 1
+            lender = fmix64((b << 32) + attempt) >> 58
+        bits |= (fmix64((low[lender] + 0x9E3779B97F4A7C15 * b) & MASK) & 1) << b
+    return bits, len(features)
+
+
 def hamming(a: int, b: int) -> int:
     return (a ^ b).bit_count()
 

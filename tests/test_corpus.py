@@ -8,24 +8,43 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 import neardup
 from neardup.corpus import sources, walk
-from neardup.corpus.decode import GUESSED, REPAIRED, decode, open_regular, read_text
-from neardup.corpus.sources import Files
+from neardup.corpus.decode import GUESSED, REPAIRED, decode, open_regular, read_bytes
+from neardup.corpus.sources import Files, Origins
 from neardup.errors import UnreadableError, UsageError
 from neardup.sketch import Recipe, fingerprint_batch
-from neardup.tables import Document, Int32Array, Skipped, UInt64Array
+from neardup.tables import Int32Array, Skipped, UInt64Array
 
 TEXT = "A quiet morning on the river, and the ferry waits for its first passengers."
 
 
+class Document(NamedTuple):
+    """What is known of a document once it has been read."""
+
+    id: str
+    text: str
+    line: int
+
+
 def read(*paths: object, **options: object) -> tuple[list[Document], Files]:
     files = Files([str(path) for path in paths], **options)  # type: ignore[arg-type]
-    return list(files.documents(lambda count: None)), files
+    return read_all(files), files
+
+
+def read_all(files: Files) -> list[Document]:
+    """Read all parts, in turn."""
+    texts: list[str] = []
+    for part in files.parts():
+        origins = Origins()
+        texts += files.read(part, origins)
+        files.enter(part, origins)
+    return list(map(Document, files._ids, texts, files._line))
 
 
 def write(folder: Path, **contents: str | bytes) -> Path:
@@ -157,12 +176,14 @@ def test_a_file_that_vanishes_or_changes_is_named(tmp_path: Path) -> None:
     write(tmp_path, a_txt=TEXT, b_txt=TEXT, c_txt=TEXT)
     files = Files([tmp_path])
     (tmp_path / "b.txt").unlink()
-    documents = list(files.documents(lambda count: None))
+    documents = read_all(files)
     assert [document.id for document in documents] == ["a.txt", "c.txt"]
     assert skips(files) == {"b.txt": "vanished while scanning"}
     (tmp_path / "a.txt").unlink()
-    assert list(files.read_again(np.array([0, 1]))) == [(1, TEXT)]
-    assert files.tally.skipped[-1] == Skipped("a.txt", "verify", "vanished while scanning")
+    (_, error), second = files.read_again(np.array([0, 1]))
+    assert isinstance(error, UnreadableError)
+    assert str(error) == "vanished while scanning"
+    assert second == (1, TEXT)
 
 
 def test_a_missing_path_among_others_is_named_and_alone_it_is_an_error(tmp_path: Path) -> None:
@@ -386,12 +407,12 @@ def test_nothing_is_loaded_all_at_once(tmp_path: Path, monkeypatch: pytest.Monke
         (tmp_path / f"{number:02}.txt").write_text(TEXT * 100)
     opened: list[str] = []
 
-    def counting(path: str) -> tuple[str, int, str | None]:
+    def counting(path: str) -> bytes:
         opened.append(path)
-        return read_text(path)
+        return read_bytes(path)
 
     ahead: list[int] = []
-    monkeypatch.setattr(sources, "read_text", counting)
+    monkeypatch.setattr(sources, "read_bytes", counting)
     monkeypatch.setattr("neardup.sketch.BATCH", 20_000)
 
     def watching(texts: list[str], made: Recipe) -> tuple[UInt64Array, Int32Array]:

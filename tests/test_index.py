@@ -20,6 +20,8 @@ from neardup.index.plan import BRUTE_FORCE, PAIR_COST, ROW_COST, Design, choose,
 from neardup.index.search import _squeeze, exact, window
 from neardup.tables import Pairs, SearchPlan, UInt64Array
 
+pytestmark = pytest.mark.usefixtures("kernels")
+
 Found = list[tuple[int, int, int]]
 
 EDGES = (0, 1, 2**31, 2**32 - 1, 2**32, 2**63 - 1, 2**63, 2**63 + 1, 2**64 - 2, 2**64 - 1)
@@ -163,9 +165,11 @@ def test_does_not_change_its_input() -> None:
 
 @pytest.mark.parametrize("chunk", [1, 2, 3, 7, 16, 17, 64, 100, 1000])
 def test_size_of_chunks_does_not_matter(
-    chunk: int, large_pairs: Found, monkeypatch: pytest.MonkeyPatch
+    chunk: int, large_pairs: Found, kernels: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("neardup.index.search._CHUNK", chunk)
+    if kernels == "compiled":
+        monkeypatch.setattr("neardup.index.compiled._ROOM", chunk)
     # One row at a time is slow: small sets suffice for small chunks.
     names = ["none", "two equal", "edges", "prefixes", "tight"]
     for name in names if chunk < 16 else DATA:
@@ -175,6 +179,14 @@ def test_size_of_chunks_does_not_matter(
         assert listed(index.pairs(bits, 7)) == within(PAIRS[name], 7)
     if chunk >= 64:
         assert listed(index.pairs(words(LARGE), 3)) == within(large_pairs, 3)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5])
+def test_workers_do_not_matter(workers: int, large_pairs: Found) -> None:
+    done: list[int] = []
+    plan = choose(len(LARGE), 3)
+    assert listed(exact(words(LARGE), plan, done.append, workers)) == within(large_pairs, 3)
+    assert sum(done) == len(plan.masks)
 
 
 # Plans

@@ -14,8 +14,8 @@ import neardup
 
 PACKAGE = Path(neardup.__file__).parent
 
-BASE = {"errors", "tables", "settings", "groups", "progress"}
-STAGES = BASE | {"sketch", "index", "cluster", "verify", "compare"}
+BASE = {"errors", "tables", "settings", "groups", "progress", "fast", "workers"}
+STAGES = BASE | {"sketch", "index", "cluster", "verify", "compare", "evaluate"}
 OUTER = STAGES | {"result"}
 # What each file or folder may import of neardup, beside itself.
 MAY_IMPORT = {
@@ -24,12 +24,15 @@ MAY_IMPORT = {
     "settings": {"errors"},
     "groups": {"errors", "tables"},
     "progress": set(),
+    "fast": set(),
+    "workers": {"errors"},
     "result": BASE,
     "sketch": BASE,
     "index": BASE,
     "cluster": STAGES,
     "verify": STAGES,
     "compare": STAGES,
+    "evaluate": STAGES,
     "corpus": OUTER,
     "report": OUTER,
     "store": OUTER,
@@ -38,11 +41,12 @@ MAY_IMPORT = {
 # Free: the public names, imported when used, and the command line.
 TOP = {"__init__", "__main__", "cli"}
 # Light enough to be imported for a message.
-NO_NUMPY = {"errors", "settings", "progress"}
+NO_NUMPY = {"errors", "settings", "progress", "fast", "workers"}
 ONLY_IN = {
     "typer": {"cli.py"},
     "rich": {"cli.py", "report/terminal.py"},
     "tqdm": {"progress.py"},
+    "numba": {"index/compiled.py", "sketch/compiled.py", "verify/compiled.py"},
 }
 
 
@@ -100,6 +104,7 @@ def test_files_are_found() -> None:
         ("progress.py", "from neardup.tables import Pairs"),
         ("verify.py", "if TYPE_CHECKING:\n    from neardup.corpus.walk import walk"),
         ("report/html.py", "from neardup.corpus.walk import ARGUMENT"),
+        ("evaluate.py", "from neardup.report.pairs import read_rows"),
         ("report/pairs.py", "from neardup.pipeline import ScanResult"),
         ("report/pairs.py", "from rich.text import Text"),
         ("store.py", "import neardup.report.pairs"),

@@ -12,7 +12,7 @@ import pytest
 
 import neardup
 from neardup import pipeline
-from neardup.corpus.decode import read_text
+from neardup.corpus.decode import read_bytes
 from neardup.errors import UsageError
 from neardup.progress import Progress
 from neardup.result import ScanResult
@@ -145,7 +145,9 @@ def test_batches_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = corpus()
     whole = neardup.find(texts)
     monkeypatch.setattr("neardup.sketch.BATCH", 100)
-    monkeypatch.setattr("neardup.verify._BYTES_AT_ONCE", 10)
+    monkeypatch.setattr("neardup.verify._SHINGLES_AT_ONCE", 10)
+    monkeypatch.setattr("neardup.verify._TEXT_AT_ONCE", 10)
+    monkeypatch.setattr("neardup.corpus.sources._PART_BYTES", 10)
     parts = neardup.find(texts)
     assert list(whole) == list(parts)
 
@@ -252,11 +254,11 @@ def test_each_document_is_read_once_and_only_candidates_again(
         (tmp_path / f"{number:02}.txt").write_text(text)
     opened: list[str] = []
 
-    def counting(path: str) -> tuple[str, int, str | None]:
+    def counting(path: str) -> bytes:
         opened.append(path)
-        return read_text(path)
+        return read_bytes(path)
 
-    monkeypatch.setattr("neardup.corpus.sources.read_text", counting)
+    monkeypatch.setattr("neardup.corpus.sources.read_bytes", counting)
     result = neardup.scan(tmp_path)
     assert len(result) == 3
     assert len(opened) == 23 + 3

@@ -1,4 +1,7 @@
-"""Fingerprints: the golden vectors, and agreement with the oracle on every kind of text."""
+"""Fingerprints: the golden vectors, and agreement with the oracle on every kind of text.
+
+Everything here runs twice, with the numpy and with the compiled kernels.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ import json
 import random
 import unicodedata
 from collections.abc import Sequence
+from functools import cache
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import naive
@@ -15,17 +20,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import neardup
+from neardup import fast
 from neardup.errors import UsageError
 from neardup.sketch import fingerprint, fingerprints, hashing
 from neardup.sketch.features import Hashes, word_hashes
 from neardup.sketch.simhash import weigh
 from neardup.sketch.tokens import fold, unicode_words
+from neardup.tables import UInt64Array
+
+pytestmark = pytest.mark.usefixtures("kernels")
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "classic_simhash.json").read_text("utf-8"))
-ORACLE = {"classic": naive.classic, "simhash": naive.simhash}
+# Cached: the compiled kernels are asked for what the numpy ones were.
+ORACLE = {
+    "classic": cache(naive.classic),
+    "simhash": cache(naive.simhash),
+    "minhash": cache(naive.minhash),
+}
 
 # Fingerprint and number of features of the recipe simhash/1. A change here is a new recipe.
-PINNED = [
+PINNED = {}
+PINNED["simhash"] = [
     (
         "The quick brown fox jumps over the lazy dog and runs back to the quiet river bank.",
         0x03F29F752419259A,
@@ -40,6 +55,19 @@ PINNED = [
     ("3 1 4 1 5 9 2 6 5 3 5 8 9 7 9 3 2 3 8 4 6 2 6 4 3", 0x8785306464A49FDC, 32),
     ("naïve café 東京 2024 — ok", 0x8304519506819C48, 11),
 ]
+# The same of minhash/1.
+PINNED["minhash"] = [
+    (PINNED["simhash"][0][0], 0x6D42544ED339BA4D, 16),
+    (PINNED["simhash"][1][0], 0x302BCD20F3FA5B53, 9),
+    (PINNED["simhash"][2][0], 0x47B8C218A61046DB, 35),
+    (PINNED["simhash"][3][0], 0x82481F5C72FE7CDF, 24),
+    (PINNED["simhash"][4][0], 0xD7BBB123FD69FE83, 5),
+    ("", 0, 0),
+    ("word", 0x2EE40FFC7752275C, 1),
+    ("two words", 0x8CE70578793C6CBE, 1),
+    ("The quick brown fox jumps over the lazy dog", 0x6D60D82DC329F264, 8),
+    ("中华人民共和国宪法", 0x2747228AFA9B429C, 8),
+]
 
 IGNORABLE = "".join(chr(first) + chr(last) for first, last in naive.IGNORABLE)
 ALPHABETS = {
@@ -47,8 +75,19 @@ ALPHABETS = {
     "accents": st.sampled_from("aàâçéèêëïñöøßÄÉÏÖÜŒœſﬁﬃ e\u0301\u0308o\u0327 JHTW\u030c\u0331"),
     "cjk": st.sampled_from("気象站今東京カタｶﾞﾀガﾞひらが々〇⼀豈𠀀𪜶한국어ㄱ。、 12ab"),
     "thai": st.sampled_from("ภาษาไทยกำลังลາວမြန်မာខ្មែរ๑๒ ab"),
+    "hangul": st.sampled_from("한국어가각ᄀᄁ하ᅥᅵᆨᆩᇂㄱㅏㅎﾡￂᄓᆣᇃ\u115f\u1160\u1161\u11a7\u302e a"),
     "devanagari": st.sampled_from("हिन्दीभाषाक्षत्रज्ञ१२३। \u200d\u200c"),
     "arabic": st.sampled_from("العربيةﷲﻻلاًٌَُِّ٠١٢، \u0640\u061c"),
+    "points": st.sampled_from(
+        # Of every class, out of order as often as not: Hebrew, Arabic, and what goes with them.
+        "אבשּׁשﬡﬤם \u05b0\u05b7\u05bc\u05bf\u05c1\u05c2\u0591\u05ae\ufb1eالى"
+        "\u064b\u064e\u0651\u0652\u0670\u0654\u0655\u06e5\u06d6\u06dc\u06dd"
+    ),
+    "marks": st.sampled_from(
+        "aeKÅsσςﬁ½ \u0301\u0308\u0323\u0327\u0328\u0334\u0338\u0342\u0345\u034f"
+        "\u035c\u035d\u0360\u0361\u0488\u093c\u094d\u0e38\u0e48\u0f71\u0f72\u0f74\u0f80\u1dce\u20d0\u302a\u3099\u309a"
+        "\U0001d165\U0001d16e\U000110ba\U0001e8d0"
+    ),
     "emoji": st.sampled_from("😀👩\u200d🚀🇩🇪❤\ufe0f1\ufe0f\u20e3🏴\U000e0067 ok"),
     "surrogates": st.sampled_from("\ud800\udbff\udc00\udcff\udfffa b_é東"),
     "controls": st.sampled_from("\x00\x01\t\n\x0b\x0c\r\x1c\x1f\x7f\x85\u2028\u2029\u00a0ab é"),
@@ -72,6 +111,12 @@ VOCABULARY = [
     "क्ष",
     "\u00ad",
 ]
+# Around the most marks in a row that are kept, also with what is dropped between them.
+MARKS = st.sampled_from("\u0301\u0327\u0591\u05b0\u094d\u0e38\u3099\U0001e8d0")
+BETWEEN = st.sampled_from(["", "", "a", " ", "\u200d", "\u034f", "\ufe0f", "東", "ﬁ", "é"])
+TEXTS["floods"] = st.lists(
+    st.tuples(BETWEEN, MARKS, st.sampled_from([1, 2, 15, 28, 29, 30, 31, 32, 60])), max_size=4
+).map(lambda parts: "".join(between + mark * count for between, mark, count in parts))
 TEXTS["repeated words"] = st.lists(st.sampled_from(VOCABULARY), max_size=60).map(" ".join)
 MIXED = st.lists(st.one_of(*TEXTS.values()), max_size=4).map("".join)
 TEXTS["mixed"] = MIXED
@@ -125,24 +170,74 @@ def test_golden_pairs() -> None:
         assert (200 * (64 - distance) + 64) // 128 == pair["similarity"]
 
 
-# The default recipe
+# The recipes of our own
 
 
-@pytest.mark.parametrize(("text", "bits", "features"), PINNED)
-def test_pinned_simhash(text: str, bits: int, features: int) -> None:
-    assert naive.simhash(text) == (bits, features)
-    made = fingerprints([text])
-    assert made.recipe == f"simhash/1 unicode/{unicodedata.unidata_version}"
-    assert (int(made.bits[0]), int(made.features[0])) == (bits, features)
+@pytest.mark.parametrize("sketch", PINNED)
+def test_pinned(sketch: str) -> None:
+    texts = [text for text, _, _ in PINNED[sketch]]
+    expected = [(bits, features) for _, bits, features in PINNED[sketch]]
+    assert [ORACLE[sketch](text) for text in texts] == expected
+    made = fingerprints(texts, sketch)
+    assert made.recipe == f"{sketch}/1 unicode/{unicodedata.unidata_version}"
+    assert list(zip(made.bits.tolist(), made.features.tolist(), strict=True)) == expected
 
 
-def test_every_bit_is_used() -> None:
-    bits = fingerprint(random_text(seed, 50) for seed in range(1000))
+@pytest.mark.parametrize("sketch", PINNED)
+def test_every_bit_is_used(sketch: str) -> None:
+    bits = fingerprint((random_text(seed, 50) for seed in range(1000)), sketch)
     columns = (bits[:, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)
     share = columns.mean(axis=0)
     assert share.min() > 0.3
     assert share.max() < 0.7
     assert len(np.unique(columns, axis=1).T) == 64
+
+
+def distances(one: UInt64Array, two: UInt64Array) -> list[int]:
+    found: list[int] = np.bitwise_count(one ^ two).tolist()
+    return found
+
+
+def test_minhash_moves_little_for_a_changed_word() -> None:
+    texts, edited = [], []
+    for seed in range(100):
+        words = random_text(seed, 200).split()
+        texts.append(" ".join(words))
+        words[seed] = "edited"
+        edited.append(" ".join(words))
+    found = distances(fingerprint(texts, "minhash"), fingerprint(edited, "minhash"))
+    # Four of 201 pairs differ, and half of the bits they own: 0.64 are expected.
+    assert 0.3 < np.mean(found) < 1.0
+    assert max(found) <= 5
+
+
+def test_minhash_tells_short_texts_apart() -> None:
+    """Four pairs of words must fill 64 bins, and not all with the same bit."""
+    texts = [random_text(seed, 5, 10**6) for seed in range(300)]
+    bits = fingerprint(texts, "minhash")
+    left, right = np.array(list(combinations(range(300), 2))).T
+    found = distances(bits[left], bits[right])
+    assert min(found) >= 10
+    assert max(found) <= 54
+    assert 31.5 < np.mean(found) < 32.5
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25, 0.5, 0.75, 0.9, 1.0])
+@pytest.mark.parametrize("words", [20, 300])
+def test_minhash_distance_follows_similarity(words: int, share: float) -> None:
+    """On average it is 32 × (1 − J), J being the Jaccard similarity of the word pairs."""
+    texts, others, expected = [], [], []
+    for seed in range(200):
+        common = random_text(seed, int(share * words), 10**6)
+        one, two = (
+            f"{common} {random_text(10_000 * side + seed, words, 10**6)}".split()[:words]
+            for side in (1, 2)
+        )
+        texts.append(" ".join(one))
+        others.append(" ".join(two))
+        expected.append(32 * (1 - naive.jaccard(set(pairwise(one)), set(pairwise(two)))))
+    found = distances(fingerprint(texts, "minhash"), fingerprint(others, "minhash"))
+    assert abs(np.mean(found) - np.mean(expected)) < 1
 
 
 # Agreement with the oracle
@@ -198,6 +293,38 @@ FIXED = {
     "empty at both ends": ["", "", "a b", "", ""],
     "only empty": [""] * 5,
     "a text above the batch size": ["x", random_text(4, 3000) + " y" * 200_000, "z"],
+    "every length, not ASCII": [" ".join("éßñø"[i % 4] * i for i in range(1, 200))],
+    "every length at every place": [
+        f"{'.' * place}{'abcdefghijklmnopqrstuvwxyz'[:length]}{'.' * (length % 3)} {'z' * length}"
+        for place in range(9)
+        for length in range(1, 26)
+    ],
+    # The first and last characters of every size in UTF-8, at every place in eight bytes.
+    "encodings at both ends": [
+        f"{edge}{'x' * place}{edge}"
+        for place in range(9)
+        for edge in "\0\x7f\x80\xbf\xc0\u07ff\u0800\ud7ff\ue000\uffff\U00010000\U0003ffff\U0010ffff"
+    ],
+    "half surrogate pairs at both ends": [
+        "\ud800",
+        "\udfffx",
+        "x\udfff",
+        "é\ud800\udfff",
+        "\ud800é",
+    ],
+    "growing": [
+        word * n for n in (1, 2, 3, 7, 40, 1000) for word in ("\ufdfa", "½", "ŉ", "㌖", "ẞ")
+    ],
+    "growing in company": ["x" * 50, "\ufdfa " * 300, "", "ABC d", "\ufdfa", "É" * 99, "\ufdfa½"],
+    "marks across texts": ["a" + "\u0591" * 20, "\u0591" * 20, "\u0591" * 31 + "a", "\u05b0b"],
+    "order of marks across texts": [
+        "a\u0591",
+        "\u05b0b c",
+        "\u05b0\u0591",
+        "a\u0591\u05b0",
+        "b\u05b0",
+    ],
+    "case of all kinds": ["ǅ ǈ ﬀ ẞ ß İ ı ſ ͅ ᾳ ᾼ ΐ ϐ ᏸ ꭰ Ა ა Ꙁ Ⰰ 𐐀 𞤀 Ⅷ ⓐ Ⓐ 𝐀 𝛛 ᴬ ᵃ ℵ"],
     "ties": ["a b", "b a", "a", "b", "a b a b"],
     "line ends": ["a\nb", "a\n", "\na", "a\r\nb", "\n"],
     "Kelvin and dotted I": ["\u212aelvin \u212a", "İstanbul Iı"],
@@ -212,22 +339,39 @@ def test_agrees_on_fixed_cases(sketch: str, case: str) -> None:
 
 
 @given(st.one_of(*TEXTS.values()))
-def test_words_and_folding(text: str) -> None:
+def test_words_and_folding(kernels: str, text: str) -> None:
     # Half a surrogate pair cannot be encoded: it becomes a question mark.
-    assert fold(text) == naive.fold(text).encode("utf-8", "replace").decode("utf-8")
+    expected = naive.fold(text).encode("utf-8", "replace")
+    if kernels == "compiled":
+        module = fast.kernels("sketch")
+        assert module is not None
+        buffer, offsets = module.folded([text])
+        assert offsets.tolist() == [0, len(expected) + 1]
+        assert buffer[: offsets[1]].tobytes() == expected + b"\n"
+        return
+    assert fold(text) == expected.decode("utf-8")
     words = unicode_words([text])
     assert word_hashes(words).values.tolist() == [
         naive.fnv1a(w.encode()) for w in naive.words(text)
     ]
 
 
-def test_every_code_point() -> None:
-    """Each character between two letters joins them, stands alone, or separates them."""
+@cache
+def every_code_point() -> tuple[list[str], list[int]]:
+    """Each between two letters, and how many distinct words and pairs those are."""
     # Unassigned planes and private use are alike: their edges will do.
     codes = [*range(0x40100), *range(0xDFFFE, 0xE1002), 0xEFFFF, 0xF0000, 0x10FFFF]
     texts = [f"a{chr(code)}b" for code in codes]
-    words = unicode_words(texts)
-    assert np.diff(words.offsets).tolist() == [len(naive.words(text)) for text in texts]
+    words = map(naive.words, texts)
+    return texts, [len(set(found)) + len(set(pairwise(found))) for found in words]
+
+
+def test_every_code_point() -> None:
+    """Each character between two letters joins them, stands alone, or separates them."""
+    texts, features = every_code_point()
+    found = fingerprints(texts).features
+    wrong = np.flatnonzero(found != features).tolist()
+    assert [ascii(texts[row]) for row in wrong] == []
 
 
 @given(st.lists(st.binary(max_size=300), max_size=200), st.integers(0, 2**64 - 1))
@@ -308,6 +452,9 @@ SAME = {
         "Müller naïve Ångström ệ 한국어 が",
         unicodedata.normalize("NFD", "Müller naïve Ångström ệ 한국어 が"),
     ),
+    "Hangul jamo": ("한국어 텍스트", unicodedata.normalize("NFD", "한국어 텍스트")),
+    "compatibility jamo": ("가 각", "ㄱㅏ 가\u11a8"),
+    "half-width jamo": ("가나", "ﾡￂﾤￂ"),
     "order of marks": ("a\u0323\u0307 b", "a\u0307\u0323 b"),
     "ligatures": ("the oﬃce ﬁnds a ﬂoor", "the office finds a floor"),
     "full width": ("Ｆｕｌｌ　Ｗｉｄｔｈ １２３", "Full Width 123"),
@@ -328,7 +475,8 @@ SAME = {
 def test_same_to_a_reader(case: str) -> None:
     one, two = SAME[case]
     assert one != two
-    assert fingerprint([one]).tolist() == fingerprint([two]).tolist() != [0]
+    for sketch in ("simhash", "minhash"):
+        assert fingerprint([one], sketch).tolist() == fingerprint([two], sketch).tolist() != [0]
 
 
 @given(MIXED)
@@ -370,6 +518,12 @@ def test_types() -> None:
     assert made.features.dtype == np.int32
     assert made.features.tolist() == [3, 0, 1]
     assert made.bits[1] == 0
+    for sketch, features in (("classic", [3, 0, 1]), ("minhash", [1, 0, 1])):
+        made = fingerprints(["one two", "", "three"], sketch)
+        assert made.bits.dtype == np.uint64
+        assert made.features.dtype == np.int32
+        assert made.features.tolist() == features
+        assert made.bits[1] == 0
     assert len(fingerprint([])) == 0
     assert neardup.fingerprint is fingerprint
     assert fingerprint(["one two"]).tolist() == fingerprint(["one two"], "simhash").tolist()
@@ -378,7 +532,7 @@ def test_types() -> None:
 def test_usage_errors() -> None:
     with pytest.raises(UsageError, match="list"):
         fingerprint("one text")
-    with pytest.raises(UsageError, match=r"no sketch 'md5'.*simhash.*classic|classic.*simhash"):
+    with pytest.raises(UsageError, match="no sketch 'md5'; there are: simhash, minhash, classic"):
         fingerprint(["one text"], "md5")
 
 

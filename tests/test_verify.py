@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import combinations, pairwise
+from pathlib import Path
 
 import naive
 import numpy as np
@@ -13,7 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup import verify
+from neardup.errors import NeardupError, UnreadableError
+from neardup.progress import Advance, Progress
+from neardup.sketch.features import Hashes
 from neardup.tables import IntArray, Pairs
+from neardup.verify import shelf, similarity
+
+pytestmark = pytest.mark.usefixtures("kernels")
 
 # Few words, so that texts share shingles; in unspaced scripts every character is one.
 WORDS = st.sampled_from(["a", "b", "c", "Straße", "STRASSE", "x_1", "東京", "ไทย", "\u00ad", "!"])
@@ -33,12 +41,29 @@ class Reader:
         self.texts, self.lost = texts, lost
         self.reads: Counter[int] = Counter()
 
-    def __call__(self, rows: IntArray) -> Iterator[tuple[int, str]]:
+    def __call__(self, rows: IntArray) -> Iterator[tuple[int, str | UnreadableError]]:
         assert rows.tolist() == sorted(set(rows.tolist()))
         for row in rows.tolist():
             self.reads[row] += 1
-            if row not in self.lost:
-                yield row, self.texts[row]
+            yield row, UnreadableError("gone") if row in self.lost else self.texts[row]
+
+
+class Counted(Progress):
+    """Counts how far each phase has come."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.done: Counter[str] = Counter()
+
+    @contextmanager
+    def show(self, name: str, total: int | None, unit: str) -> Iterator[Advance]:
+        self.done[name] = 0
+
+        def advance(count: int) -> None:
+            self.done[name] += count
+
+        yield advance
+        assert self.done[name] == total
 
 
 def candidates(edges: Sequence[tuple[int, int]]) -> Pairs:
@@ -56,10 +81,13 @@ def confirm(
     """Confirm and check what must hold for every input."""
     reader = Reader(texts, lost)
     sizes = np.array([len(text) for text in texts], np.int64)
-    done: list[int] = []
-    pairs = verify.confirm(candidates(edges), sizes, reader, min_similarity, done.append)
-    assert sum(done) == len(edges)
-    assert reader.reads == dict.fromkeys({row for edge in edges for row in edge}, 1)
+    progress = Counted()
+    verified = verify.confirm(candidates(edges), sizes, reader, min_similarity, progress)
+    pairs = verified.pairs
+    rows = {row for edge in edges for row in edge}
+    assert verified.lost == dict.fromkeys(rows & set(lost), "gone")
+    assert progress.done == {"shingle": sizes[list(rows)].sum(), "compare": len(edges)}
+    assert reader.reads == dict.fromkeys(rows, 1)
     assert not pairs.identical.any()
     return list(
         zip(
@@ -117,7 +145,7 @@ def test_shingles(texts: list[str]) -> None:
     sets = [naive.shingles(text) for text in texts]
     assert [len(one) for one in hashes] == [len(one) for one in sets]
     for one in hashes:
-        assert one.tolist() == sorted(set(one.tolist()))
+        assert len(one) == len(set(one.tolist()))
     for i, j in all_edges(texts):
         assert len(set(hashes[i].tolist()) & set(hashes[j].tolist())) == len(sets[i] & sets[j])
 
@@ -189,12 +217,29 @@ MANY_EDGES = [(0, 1), (0, 9), (0, 10), (1, 2), (2, 11), (3, 4), (3, 12), (5, 6),
 MANY_EDGES.append((11, 20))
 
 
-@pytest.mark.parametrize("name", ["_BYTES_AT_ONCE", "_LOOKUPS_AT_ONCE"])
-@pytest.mark.parametrize("size", [1, 2, 5, 30, 100])
+SIZES = {
+    "_TEXT_AT_ONCE": verify,
+    "_SHINGLES_AT_ONCE": verify,
+    "_LARGEST_GROUP": verify,
+    "_LOOKUPS_AT_ONCE": similarity,
+    "_PAIRS_PER_DOCUMENT": similarity,
+    "_BITS_AT_ONCE": similarity,
+    "_ROWS_AT_ONCE": similarity,
+    "_IN_MEMORY": shelf,
+}
+
+
+@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize("size", [0, 1, 2, 5, 30, 100])
 def test_sizes_of_parts_do_not_matter(
     name: str, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(verify, name, size)
+    if size == 0 and name != "_PAIRS_PER_DOCUMENT":
+        return
+    monkeypatch.setattr(similarity, "_PAIRS_PER_DOCUMENT", 2)
+    if name in ("_SHINGLES_AT_ONCE", "_LARGEST_GROUP"):
+        monkeypatch.setattr(verify, "_LARGEST_GROUP", 60)
+    monkeypatch.setattr(SIZES[name], name, size)
     for edges in (MANY_EDGES, all_edges(MANY)):
         wanted = expected(MANY, edges, 0.2)
         assert len(wanted) >= 5
@@ -207,8 +252,8 @@ def test_sizes_of_parts_do_not_matter(
 def test_lookups_are_bounded(sizes: list[int], most: int) -> None:
     """Parts follow each other, none is much too large and not many are small."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(verify, "_LOOKUPS_AT_ONCE", most)
-        parts = list(verify._parts(7, np.array(sizes)))
+        patch.setattr(similarity, "_LOOKUPS_AT_ONCE", most)
+        parts = list(similarity._parts(7, np.array(sizes)))
     bounds = [part.start - 7 for part in parts] + [len(sizes)]
     assert [part.stop - 7 for part in parts] == bounds[1:]
     assert bounds[0] == 0
@@ -216,20 +261,52 @@ def test_lookups_are_bounded(sizes: list[int], most: int) -> None:
     assert len(parts) <= sum(sizes) // most + 1
 
 
-def test_memory_is_bounded_by_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Groups are read one after the other when there is no room for two."""
-    monkeypatch.setattr(verify, "_BYTES_AT_ONCE", 1)
-    batches: list[list[int]] = []
-
-    def read_again(rows: IntArray) -> Iterator[tuple[int, str]]:
-        batches.append(rows.tolist())
-        return ((row, "a b c") for row in rows.tolist())
-
+def test_parts_share_no_document_where_groups_are_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verify, "_SHINGLES_AT_ONCE", 1)
     edges = [(0, 4), (1, 2), (2, 5), (6, 7)]
-    sizes = np.full(8, 10, np.int64)
-    pairs = verify.confirm(candidates(edges), sizes, read_again, 0.8)
-    assert sorted(batches) == [[0, 4], [1, 2, 5], [6, 7]]
-    assert pairs.left.tolist() == [0, 1, 2, 6]
+    groups = list(verify._groups(candidates(edges), np.full(8, 10)))
+    rows = [sorted({*group.left.tolist(), *group.right.tolist()}) for group in groups]
+    assert sorted(rows) == [[0, 4], [1, 2, 5], [6, 7]]
+
+
+def test_a_large_group_is_cut_where_it_is_thin(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two families whose documents alternate, joined by one distant candidate: no part has much
+    more than one family, and all pairs are there."""
+    monkeypatch.setattr(verify, "_SHINGLES_AT_ONCE", 100)
+    monkeypatch.setattr(verify, "_LARGEST_GROUP", 100)
+    even, odd = combinations(range(0, 20, 2), 2), combinations(range(1, 20, 2), 2)
+    edges = sorted([*even, *odd, (0, 1)])
+    left, right = np.array(edges).T
+    distance = np.where((left + right) % 2 == 0, 3, 9).astype(np.uint8)
+    group = Pairs.candidates(left, right, distance)
+    parts = list(verify._blocks(group, np.full(20, 10)))
+    assert len(parts) == 3
+    assert max(len({*part.left.tolist(), *part.right.tolist()}) for part in parts) == 10
+    joined = Pairs.concatenate(parts).sorted()
+    assert list(zip(joined.left.tolist(), joined.right.tolist(), strict=True)) == edges
+
+
+def test_many_shingles_go_into_a_file_that_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shelf, "_IN_MEMORY", 10)
+    monkeypatch.setattr(verify, "_TEXT_AT_ONCE", 50)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    seen: list[Path] = []
+    take = shelf.Shelf.take
+
+    def watching(self: shelf.Shelf, places: IntArray) -> Hashes:
+        seen.extend(tmp_path.iterdir())
+        return take(self, places)
+
+    monkeypatch.setattr(shelf.Shelf, "take", watching)
+    edges = all_edges(MANY)
+    assert len(confirm(MANY, edges, 0.2)) == len(expected(MANY, edges, 0.2))
+    assert len(set(seen)) == 1
+    assert not list(tmp_path.iterdir())
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
+    with pytest.raises(NeardupError, match="TMPDIR names another place"):
+        confirm(MANY, edges, 0.2)
 
 
 def test_a_similarity_is_what_it_says() -> None:
@@ -238,6 +315,6 @@ def test_a_similarity_is_what_it_says() -> None:
     sets = [naive.shingles(text) for text in texts]
     confirmed = confirm(texts, all_edges(texts), 0.001)
     assert len(confirmed) == len(all_edges(texts))
-    for i, j, _, similarity in confirmed:
-        assert similarity == naive.jaccard(sets[i], sets[j]) < 1
+    for i, j, _, found in confirmed:
+        assert found == naive.jaccard(sets[i], sets[j]) < 1
     assert confirm(["a b c d e f", "a b c d e f g"], [(0, 1)], 4 / 5) == [(0, 1, 0, 4 / 5)]

@@ -67,17 +67,18 @@ def open_regular(path: str) -> BinaryIO:
     return file
 
 
-def read_text(path: str) -> tuple[str, int, str | None]:
-    """Return a file's text, its size in bytes, and a note where its encoding had to be guessed.
-
-    Raises UnreadableError. A binary file is recognised by its beginning and not read further.
-    """
+def read_bytes(path: str) -> bytes:
+    """Return a file's content. Raises UnreadableError; a binary file is recognised by its beginning
+    and not read further."""
     with open_regular(path) as file, unreadable():
         head = file.read(_HEAD)
         check_format(head)
-        data = head + file.read()
-        text, note = decode(data)
-        return text, len(data), note
+        return head + file.read()
+
+
+def read_text(path: str) -> str:
+    """Return a file's text. Raises UnreadableError."""
+    return decode(read_bytes(path))[0]
 
 
 def check_format(head: bytes) -> None:

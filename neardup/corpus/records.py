@@ -25,6 +25,10 @@ def parse(line: bytes) -> tuple[dict[str, object], str | None]:
     Raises BadRecordError.
     """
     try:
+        return _object(json.loads(line.decode("utf-8"))), None
+    except (ValueError, RecursionError):  # for whatever reason: now with more patience
+        pass
+    try:
         # A record separator (RFC 7464) or a byte order mark before an object is harmless.
         text, note = decode(line.lstrip(b"\x1e"))
         record = json.loads(text.lstrip("\ufeff"))
@@ -36,9 +40,13 @@ def parse(line: bytes) -> tuple[dict[str, object], str | None]:
         raise BadRecordError("not JSON: nested too deeply") from None
     except ValueError as error:  # a number of too many digits
         raise BadRecordError(f"not JSON: {error}") from None
+    return _object(record), note
+
+
+def _object(record: object) -> dict[str, object]:
     if not isinstance(record, dict):
         raise BadRecordError(f"not an object: a JSON {_kind(record)}")
-    return record, note
+    return record
 
 
 def text_of(record: dict[str, object], field: str) -> str:

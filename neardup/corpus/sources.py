@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import BinaryIO, Protocol
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from io import BytesIO
+from typing import BinaryIO, NamedTuple, Protocol
 
 import numpy as np
 
 from neardup.corpus import records
-from neardup.corpus.decode import open_regular, read_text, unreadable
+from neardup.corpus.decode import decode, open_regular, read_bytes, unreadable
 from neardup.corpus.walk import FileKey, as_id, as_path, walk
 from neardup.errors import UnreadableError, UsageError
-from neardup.progress import Advance
 from neardup.sketch.hashing import fnv1a
-from neardup.tables import Document, Ids, IntArray, Tally
+from neardup.tables import Ids, IntArray, Tally
 
 _ARRAY_OF_OBJECTS = re.compile(rb"(\xef\xbb\xbf)?\s*\[\s*\{")
 
@@ -24,28 +28,91 @@ _ARRAY_OF_OBJECTS = re.compile(rb"(\xef\xbb\xbf)?\s*\[\s*\{")
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 
+# Bytes of a part: enough to outweigh the handing over, and few enough for many parts.
+_PART_BYTES = 4_000_000
+_PART_FILES = 1_000
+
+
+class Part(NamedTuple):
+    """A piece of a corpus that is read in one go: so many documents in memory or files, from
+    ``first`` up to ``last``, or the bytes from ``start`` up to ``end`` of one corpus file."""
+
+    first: int
+    last: int
+    size: int
+    start: int = 0
+    end: int | None = None
+
+
+@dataclass
+class Origins:
+    """Where the documents of a part come from, and what became of the rest of it. Filled by
+    ``Corpus.read``, perhaps in another process, and entered by ``Corpus.enter``.
+
+    own : of each document the id it has of itself, None where it is named by its place
+    file, offset, line : of each document; line 0 is a whole file. Lines count from the beginning
+        of the part
+    lines : how many lines the part has
+    skipped : file, line and reason of what is no document
+    seconds : spent waiting for the file system
+    """
+
+    own: list[str | None] = field(default_factory=list)
+    file: array[int] = field(default_factory=lambda: array("q"))
+    offset: array[int] = field(default_factory=lambda: array("q"))
+    line: array[int] = field(default_factory=lambda: array("q"))
+    lines: int = 0
+    skipped: list[tuple[int, int, str]] = field(default_factory=list)
+    notes: Counter[str] = field(default_factory=Counter)
+    bytes_read: int = 0
+    seconds: float = 0.0
+
+    def add(self, own: str | None, file: int, offset: int = 0, line: int = 0) -> None:
+        self.own.append(own)
+        self.file.append(file)
+        self.offset.append(offset)
+        self.line.append(line)
+
+    @contextmanager
+    def timed(self) -> Iterator[None]:
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds += time.perf_counter() - start
+
+
 class Corpus(Protocol):
-    """Documents in a fixed order that can be read twice."""
+    """Documents in a fixed order that can be read twice, in parts that may be read by different
+    processes."""
 
     tally: Tally
 
     @property
     def total(self) -> int:
-        """The number of bytes that ``documents`` advances by."""
+        """The size of all parts in bytes."""
         ...
 
-    def documents(self, advance: Advance) -> Iterator[Document]:
-        """Yield every document in document order. Nothing is kept of a text once it is yielded;
-        what cannot be read is entered into the tally."""
+    def parts(self) -> list[Part]:
+        """Return the parts, in document order."""
+        ...
+
+    def read(self, part: Part, origins: Origins) -> Iterator[str]:
+        """Yield the text of every document of a part, in document order. Nothing is kept of a text
+        once it is yielded; where it came from, and what cannot be read, goes into ``origins``."""
+        ...
+
+    def enter(self, part: Part, origins: Origins) -> None:
+        """Take note of a part that has been read. The parts come in document order."""
         ...
 
     def ids(self) -> Ids:
-        """Return the ids of all documents yielded, unique, in the same order."""
+        """Return the ids of all documents entered, unique, in the same order."""
         ...
 
-    def read_again(self, rows: IntArray) -> Iterator[tuple[int, str]]:
-        """Yield rows, in the rising order given, with their texts. A row whose document has
-        vanished or cannot be read any more is entered into the tally and not yielded."""
+    def read_again(self, rows: IntArray) -> Iterator[tuple[int, str | UnreadableError]]:
+        """Yield every row, in the rising order given, with its text, or with the reason why it
+        cannot be read any more."""
         ...
 
 
@@ -69,23 +136,42 @@ class Texts:
             raise UsageError(f"{len(self._texts)} texts but {len(self._ids)} ids")
         if len(set(self._ids)) != len(self._ids):
             raise UsageError("the ids are not unique")
+        self._sizes = [len(text.encode("utf-8", "replace")) for text in self._texts]
 
     @property
     def total(self) -> int:
-        return sum(map(_size, self._texts))
+        return sum(self._sizes)
 
-    def documents(self, advance: Advance) -> Iterator[Document]:
-        for id, text in zip(self._ids, self._texts, strict=True):
-            self.tally.bytes_read += _size(text)
-            yield Document(id, text)
-            advance(_size(text))
+    def parts(self) -> list[Part]:
+        return _parts(self._sizes, 0)
+
+    def read(self, part: Part, origins: Origins) -> Iterator[str]:
+        origins.bytes_read += part.size
+        yield from self._texts[part.first : part.last]
+
+    def enter(self, part: Part, origins: Origins) -> None:
+        self.tally.bytes_read += origins.bytes_read
 
     def ids(self) -> Ids:
         return Ids(self._ids)
 
-    def read_again(self, rows: IntArray) -> Iterator[tuple[int, str]]:
+    def read_again(self, rows: IntArray) -> Iterator[tuple[int, str | UnreadableError]]:
         for row in rows.tolist():
             yield row, self._texts[row]
+
+
+def _parts(sizes: Sequence[int], first: int) -> list[Part]:
+    """Group things of these sizes, numbered from ``first``, into parts."""
+    parts = []
+    start, size = first, 0
+    for number, one in enumerate(sizes, first):
+        size += one
+        if size >= _PART_BYTES or number + 1 - start >= _PART_FILES:
+            parts.append(Part(start, number + 1, size))
+            start, size = number + 1, 0
+    if start < first + len(sizes):
+        parts.append(Part(start, first + len(sizes), size))
+    return parts
 
 
 class Files:
@@ -129,24 +215,74 @@ class Files:
         self._file = array("q")
         self._offset = array("q")
         self._line = array("q")
+        self._lines_before = 0
 
     @property
     def total(self) -> int:
         return sum(self._sizes)
 
-    def documents(self, advance: Advance) -> Iterator[Document]:
-        for number in range(len(self._paths)):
-            path, done = self._path(number), 0
-            if number not in self._not_records:
-                read = self._read_records if _holds_records(path) else self._read_whole
-                try:
-                    for document in read(number, path):
-                        yield document
-                        advance(document.size)
-                        done += document.size
-                except UnreadableError as error:
-                    self._skip_file(number, str(error))
-            advance(self._sizes[number] - done)
+    def parts(self) -> list[Part]:
+        parts: list[Part] = []
+        first = 0  # of the files not yet in a part
+        for number, size in enumerate(self._sizes):
+            path = self._path(number)
+            if size <= _PART_BYTES or number in self._not_records or not _holds_records(path):
+                continue
+            parts += _parts(self._sizes[first:number], first)
+            parts += self._ranges(number, path, size)
+            first = number + 1
+        return parts + _parts(self._sizes[first:], first)
+
+    def _ranges(self, number: int, path: str, size: int) -> list[Part]:
+        """Cut a corpus file at ends of lines."""
+        bounds = [0]
+        # What cannot be read is met again, and named, by whoever reads the part.
+        with suppress(UnreadableError), open_regular(path) as file, unreadable():
+            while bounds[-1] + _PART_BYTES < size:
+                file.seek(bounds[-1] + _PART_BYTES)
+                file.readline()
+                bounds.append(file.tell())
+        # The last part ends where the file does when it is read: it may be growing.
+        ends = [*bounds[1:], None]
+        return [
+            Part(number, number + 1, (size if end is None else end) - start, start, end)
+            for start, end in zip(bounds, ends, strict=True)
+        ]
+
+    def read(self, part: Part, origins: Origins) -> Iterator[str]:
+        for number in range(part.first, part.last):
+            if number in self._not_records:
+                continue
+            path = self._path(number)
+            try:
+                if _holds_records(path):
+                    yield from self._read_records(number, path, part, origins)
+                else:
+                    yield self._read_whole(number, path, origins)
+            except UnreadableError as error:
+                origins.skipped.append((number, 0, str(error)))
+
+    def enter(self, part: Part, origins: Origins) -> None:
+        before = self._lines_before if part.start else 0
+        self._lines_before = before + origins.lines
+        tally = self.tally
+        for number, line, reason in origins.skipped:
+            name = self._file_ids[number]
+            tally.skip(f"{name}:{before + line}" if line else name, "read", reason)
+        for note, count in origins.notes.items():
+            tally.note(note, count)
+        tally.bytes_read += origins.bytes_read
+        for own, number, line in zip(origins.own, origins.file, origins.line, strict=True):
+            name = self._file_ids[number]
+            if not line:
+                self._ids.append(name)
+            elif own is None:
+                self._ids.append(f"{name}:{before + line}")
+            else:
+                self._ids.append(own if self._one_file else f"{name}#{own}")
+            self._line.append(line and before + line)
+        self._file.extend(origins.file)
+        self._offset.extend(origins.offset)
 
     def ids(self) -> Ids:
         ids = self._ids
@@ -163,14 +299,14 @@ class Files:
         self._ids = ids
         return ids
 
-    def read_again(self, rows: IntArray) -> Iterator[tuple[int, str]]:
+    def read_again(self, rows: IntArray) -> Iterator[tuple[int, str | UnreadableError]]:
         opened: tuple[int, BinaryIO] | None = None
         try:
             for row in rows.tolist():
                 number = self._file[row]
                 try:
                     if not self._line[row]:
-                        yield row, read_text(self._path(number))[0]
+                        yield row, decode(read_bytes(self._path(number)))[0]
                         continue
                     if opened is None or opened[0] != number:
                         if opened is not None:
@@ -182,7 +318,7 @@ class Files:
                     record, _ = records.parse(line)
                     yield row, records.text_of(record, self._text_field)
                 except UnreadableError as error:
-                    self.tally.skip(self._ids[row], "verify", str(error))
+                    yield row, error
         finally:
             if opened is not None:
                 opened[1].close()
@@ -190,46 +326,53 @@ class Files:
     def _path(self, number: int) -> str:
         return as_path(self._paths[number])
 
-    def _read_whole(self, number: int, path: str) -> Iterator[Document]:
-        text, size, note = read_text(path)
-        self.tally.bytes_read += size
+    def _read_whole(self, number: int, path: str, origins: Origins) -> str:
+        with origins.timed():
+            data = read_bytes(path)
+        text, note = decode(data)
+        origins.bytes_read += len(data)
         if note:
-            self.tally.note(f"files {note}")
-        id = self._file_ids[number]
-        self._add(id, number)
-        yield Document(id, text, size)
+            origins.notes[f"files {note}"] += 1
+        origins.add(None, number)
+        return text
 
-    def _read_records(self, number: int, path: str) -> Iterator[Document]:
-        name = self._file_ids[number]
+    def _read_records(self, number: int, path: str, part: Part, origins: Origins) -> Iterator[str]:
         with open_regular(path) as file, unreadable():
-            for line_number, offset, line in records.lines(file):
-                self.tally.bytes_read += len(line)
-                where = f"{name}:{line_number}"
+            file.seek(part.start)
+            for line_number, offset, line in self._lines(file, part, origins):
+                origins.bytes_read += len(line)
                 try:
                     record, note = records.parse(line)
                     text = records.text_of(record, self._text_field)
                 except records.BadRecordError as error:
                     cut = not line.endswith(b"\n") and str(error).startswith("not JSON")
                     reason = "the file ends inside a record" if cut else str(error)
-                    self.tally.skip(where, "read", reason)
+                    origins.skipped.append((number, line_number, reason))
                     continue
                 if note:
-                    self.tally.note(f"records {note}")
-                own = records.id_of(record, self._id_field)
-                if own is None:
-                    id = where
-                elif self._one_file:
-                    id = own
-                else:
-                    id = f"{name}#{own}"
-                self._add(id, number, offset, line_number)
-                yield Document(id, text, len(line), line_number)
+                    origins.notes[f"records {note}"] += 1
+                origins.add(records.id_of(record, self._id_field), number, offset, line_number)
+                yield text
 
-    def _add(self, id: str, file: int, offset: int = 0, line: int = 0) -> None:
-        self._ids.append(id)
-        self._file.append(file)
-        self._offset.append(offset)
-        self._line.append(line)
+    def _lines(
+        self, file: BinaryIO, part: Part, origins: Origins
+    ) -> Iterator[tuple[int, int, bytes]]:
+        """Yield number, offset and content of every line of a part that is not blank."""
+        offset, number = part.start, 0
+        while part.end is None or offset < part.end:
+            with origins.timed():
+                if part.end is None:  # whatever the file has by now, piece by piece
+                    lines = file.readlines(_PART_BYTES)
+                else:
+                    lines = BytesIO(file.read(part.end - offset)).readlines()
+            if not lines:
+                break
+            for line in lines:
+                number += 1
+                if line.strip():
+                    yield number, offset, line
+                offset += len(line)
+        origins.lines = number
 
     def _check_records(self) -> frozenset[int]:
         """Look into all corpus files before the work starts; return those to leave out."""
@@ -259,10 +402,6 @@ class Files:
 
     def _skip_file(self, number: int, reason: str) -> None:
         self.tally.skip(self._file_ids[number], "read", reason)
-
-
-def _size(text: str) -> int:
-    return len(text.encode("utf-8", "replace"))
 
 
 def _holds_records(path: str) -> bool:

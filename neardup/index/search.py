@@ -12,9 +12,13 @@ sorting in all pairs similarity search" (ACML 2010).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from types import ModuleType
 
 import numpy as np
 
+from neardup import fast
 from neardup.errors import UsageError
 from neardup.groups import Groups
 from neardup.index.plan import BITS, choose
@@ -51,9 +55,11 @@ def pairs(bits: UInt64Array, k: int) -> Pairs:
     return exact(bits, choose(len(bits), k))
 
 
-def exact(bits: UInt64Array, plan: SearchPlan, advance: Advance = unseen) -> Pairs:
+def exact(
+    bits: UInt64Array, plan: SearchPlan, advance: Advance = unseen, workers: int = 1
+) -> Pairs:
     """Return every pair within ``plan.max_distance``: complete if the plan is. ``advance`` counts
-    tables.
+    tables; ``workers`` are threads, for the compiled kernel only.
 
     When equal fingerprints alone make more pairs than there are rows, each value is searched once
     and their pairs are made afterwards. Otherwise telling them apart costs more than it saves.
@@ -61,9 +67,9 @@ def exact(bits: UInt64Array, plan: SearchPlan, advance: Advance = unseen) -> Pai
     ordered = np.sort(bits)
     runs = np.diff(np.flatnonzero(np.diff(ordered, prepend=~ordered[:1], append=~ordered[-1:])))
     if (runs * (runs - 1) // 2).sum() <= len(bits):
-        return _collect(_tables(bits, plan, advance))
+        return _collect(_tables(bits, plan, advance, workers))
     unique, group = np.unique(bits, return_inverse=True)
-    return _collect(_expand(_tables(unique, plan, advance), Groups.of(group)))
+    return _collect(_expand(_tables(unique, plan, advance, workers), Groups.of(group)))
 
 
 def window(
@@ -141,23 +147,47 @@ def _expand(found: Iterator[Found], groups: Groups) -> Iterator[Found]:
         yield left, right, np.zeros(len(left), np.uint8)
 
 
-def _tables(bits: UInt64Array, plan: SearchPlan, advance: Advance) -> Iterator[Found]:
+def _tables(bits: UInt64Array, plan: SearchPlan, advance: Advance, workers: int) -> Iterator[Found]:
     """Yield the pairs of every table that no earlier table has seen."""
-    for t, mask in enumerate(plan.masks):
-        rows, run_ends = _sort_by_key(bits, int(mask))
-        word = bits[rows]
-        for i, j, distance in _gather(
-            found
-            for low in range(0, len(bits), _CHUNK)
-            for found in _near_in_runs(word, run_ends, low, plan.max_distance)
-        ):
-            difference = word[i] ^ word[j]
-            # What an earlier table has under one key is already reported.
-            new = np.flatnonzero(difference & mask == 0)
-            for earlier in plan.masks[:t]:
-                new = new[difference[new] & earlier != 0]
-            yield rows[i[new]], rows[j[new]], distance[new]
-        advance(1)
+    compiled = fast.kernels("index")
+    if compiled is None:
+        for table in range(len(plan.masks)):
+            yield from _table(bits, plan, table)
+            advance(1)
+        return
+    work = partial(_table_compiled, compiled, bits, plan)
+    with ThreadPoolExecutor(workers) as threads:
+        try:
+            for found in threads.map(work, range(len(plan.masks))):
+                yield from found
+                advance(1)
+        finally:
+            threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _table_compiled(
+    compiled: ModuleType, bits: UInt64Array, plan: SearchPlan, table: int
+) -> list[Found]:
+    rows, run_ends = _sort_by_key(bits, int(plan.masks[table]))
+    found = compiled.near(bits[rows], run_ends, plan.masks, table, plan.max_distance)
+    return [(rows[i], rows[j], distance.astype(np.uint8)) for i, j, distance in found]
+
+
+def _table(bits: UInt64Array, plan: SearchPlan, table: int) -> Iterator[Found]:
+    mask = plan.masks[table]
+    rows, run_ends = _sort_by_key(bits, int(mask))
+    word = bits[rows]
+    for i, j, distance in _gather(
+        found
+        for low in range(0, len(bits), _CHUNK)
+        for found in _near_in_runs(word, run_ends, low, plan.max_distance)
+    ):
+        difference = word[i] ^ word[j]
+        # What an earlier table has under one key is already reported.
+        new = np.flatnonzero(difference & mask == 0)
+        for earlier in plan.masks[:table]:
+            new = new[difference[new] & earlier != 0]
+        yield rows[i[new]], rows[j[new]], distance[new]
 
 
 def _gather(parts: Iterator[Found]) -> Iterator[Found]:

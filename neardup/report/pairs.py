@@ -9,13 +9,17 @@ The columns and their order are part of the interface:
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import re
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache, partial
+from itertools import chain
 from typing import TextIO
 
+from neardup.errors import NeardupError, UsageError
 from neardup.report.output import Output
 from neardup.result import Row, ScanResult
 
@@ -26,6 +30,8 @@ Value = str | int | float | None
 
 _NEEDS_QUOTES = re.compile(r'[,"\r\n]|^\s|\s$')
 _FORMULA = re.compile(r"^[=+\-@\t\r]")
+_JSON_LINES = (".jsonl", ".ndjson")
+STDIN = "-"
 
 
 def is_result(path: str) -> bool:
@@ -41,7 +47,19 @@ def is_result(path: str) -> bool:
 
 def write_pairs(result: ScanResult, output: Output, spreadsheet: bool = False) -> None:
     """Write the pairs, by ids; ``similarity`` is empty when not verified."""
-    _write(Row._fields, result, output, spreadsheet)
+    if output.path.lower().endswith(_JSON_LINES):
+        _write(Row._fields, result, output, spreadsheet)
+        return
+    cell = partial(_cell, spreadsheet=spreadsheet)
+    # Typed, for 1 and 1.0 are written differently.
+    number = lru_cache(1 << 16, typed=True)(cell)
+    with output.open("utf-8-sig" if spreadsheet else "utf-8") as file:
+        file.write(",".join(Row._fields) + "\n")
+        # There can be millions: cell by cell would take longer than finding them.
+        for left, right, relation, distance, similarity, cluster in result.columns(cell):
+            numbers = (map(number, column) for column in (distance, similarity, cluster))
+            rows = map(",".join, zip(left, right, relation, *numbers, strict=True))
+            file.write("\n".join(rows) + "\n")
 
 
 def write_clusters(result: ScanResult, output: Output, spreadsheet: bool = False) -> None:
@@ -90,7 +108,7 @@ def _write(
     For a spreadsheet the file begins with a byte order mark, without which Excel takes UTF-8 for
     something else, and a cell that would run as a formula gets an apostrophe in front.
     """
-    if output.path.lower().endswith((".jsonl", ".ndjson")):
+    if output.path.lower().endswith(_JSON_LINES):
         with output.open() as file:
             for row in rows:
                 record = {
@@ -115,7 +133,6 @@ def write_csv(
         file.write(",".join([_cell(value, spreadsheet) for value in row]) + "\n")
 
 
-@lru_cache(1 << 16, typed=True)  # ids and numbers come again and again
 def _cell(value: Value, spreadsheet: bool) -> str:
     if value is None:
         return ""
@@ -136,3 +153,98 @@ def floor(similarity: float) -> float:
     if similarity >= 1:
         return 1.0
     return min(math.floor(similarity * 10_000 + 1e-6) / 10_000, 0.9999)
+
+
+def read_rows(path: str) -> Iterator[tuple[int, list[str]]]:
+    """Read a table as it is written here, or by another tool: yield the number of the line and the
+    cells of each row, the column names first. ``-`` is standard input.
+
+    Bytes that are not UTF-8 become surrogate escapes. In a file with a byte order mark the
+    apostrophe before a formula is taken away again. JSON lines without a record give no column.
+
+    Raises
+    ------
+    UsageError
+        There is no such file.
+    NeardupError
+        It cannot be read; the message names the line.
+    """
+    stdin = path == STDIN
+    name = "standard input" if stdin else path
+    if stdin and sys.stdin is None:
+        raise UsageError("standard input is closed")
+    try:
+        with open(
+            sys.stdin.fileno() if stdin else path,
+            encoding="utf-8",
+            errors="surrogateescape",
+            newline="",
+            closefd=not stdin,
+        ) as file:
+            beginning = file.readline()
+            first = beginning.removeprefix("\ufeff")
+            if "\0" in first:
+                raise NeardupError(f"{name}: neither CSV nor JSON lines in UTF-8")
+            lines = chain([first], file)
+            if path.lower().endswith(_JSON_LINES) or first.startswith("{"):
+                yield from _json_rows(name, lines)
+            else:
+                yield from _csv_rows(name, lines, spreadsheet=first != beginning)
+    except FileNotFoundError:
+        raise UsageError(f"{name}: no such file or directory") from None
+    except (OSError, ValueError) as error:
+        reason = (getattr(error, "strerror", None) or str(error)).lower()
+        raise NeardupError(f"{name}: {reason}") from None
+
+
+def _csv_rows(
+    name: str, lines: Iterable[str], spreadsheet: bool
+) -> Iterator[tuple[int, list[str]]]:
+    reader = csv.reader(lines, strict=True)
+    line, empty = 1, True
+    try:
+        for cells in reader:
+            if spreadsheet:
+                cells = [
+                    cell[1:] if cell[:1] == "'" and _FORMULA.match(cell[1:]) else cell
+                    for cell in cells
+                ]
+            if cells:
+                empty = False
+                yield line, cells
+            line = reader.line_num + 1  # a cell can have several
+    except csv.Error as error:
+        raise NeardupError(f"{name}: line {line}: not CSV: {error}") from None
+    if empty:
+        raise NeardupError(f"{name}: empty; CSV begins with the names of its columns")
+
+
+def _json_rows(name: str, lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
+    columns: list[str] = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise NeardupError(f"{name}: line {number}: not JSON: {error}") from None
+        if not isinstance(record, dict):
+            raise NeardupError(f"{name}: line {number}: not a JSON object")
+        if not columns:
+            columns = list(record)
+            yield number, columns
+        new = record.keys() - set(columns)
+        if new:
+            raise NeardupError(f"{name}: line {number}: field {min(new)!r} is not in line 1")
+        yield number, [_text(name, number, record.get(column)) for column in columns]
+
+
+def _text(name: str, number: int, value: object) -> str:
+    """Return a value of a JSON record as CSV would have it."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict | list):
+        raise NeardupError(f"{name}: line {number}: neither text nor number: {json.dumps(value)}")
+    return json.dumps(value)

@@ -1,4 +1,4 @@
-"""What a person reads: clusters, a summary, two texts compared."""
+"""What a person reads: clusters, a summary, two texts compared, a result held against labels."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import itertools
 import math
 import sys
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TextIO
 
@@ -15,9 +16,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from neardup import fast
 from neardup.compare import Comparison, differing_lines
+from neardup.evaluate import Evaluation
 from neardup.report.pairs import floor
-from neardup.result import SHORT, ScanResult
+from neardup.result import ScanResult
 from neardup.settings import LARGEST_SENSIBLE_THRESHOLD, Settings
 
 # What a screen holds. What is beyond is counted, and where it can be read is said.
@@ -75,6 +78,7 @@ def show_clusters(result: ScanResult, file: TextIO, where: str) -> None:
     members = clusters.members()
     distance, similarity = result.weakest()
     links = result.links()
+    short = result.short
     order = sorted(range(len(members)), key=lambda number: (-len(members[number]), number))
     for number in order[:SHOWN_CLUSTERS]:
         representative = int(clusters.representative[number])
@@ -93,7 +97,7 @@ def show_clusters(result: ScanResult, file: TextIO, where: str) -> None:
         ordered = members[number][rank].tolist()
         for row in ordered[:SHOWN_MEMBERS]:
             name = printable(result.ids[row])
-            if result.fingerprints.features[row] < SHORT:
+            if short[row]:
                 name.append("  short text", style="yellow")
             if clusters.kept_by[row] == row:
                 if row != representative:
@@ -154,21 +158,21 @@ def show_summary(result: ScanResult, file: TextIO, verbose: bool = False) -> Non
         row("", line)
     for note, count in result.notes.items():
         row("", f"{note}: {count:,}", "dim")
-    if result.short:
+    if short := int(result.short.sum()):
         row(
             "",
-            f"{result.short:,} short (under some 30 words): near-duplicates can be missed there",
+            f"{short:,} short (under some 30 words): near-duplicates can be missed there",
             "yellow",
         )
     if settings.exact:
         row(
             "Search",
             "exact: every pair of fingerprints within "
-            f"{_count(settings.threshold, 'bit')} is a candidate",
+            f"{_count(settings.max_distance, 'bit')} is a candidate",
         )
     else:
         row("Search", "approximate: pairs within the threshold can be missed (--window)", "yellow")
-    if settings.threshold > LARGEST_SENSIBLE_THRESHOLD:
+    if settings.max_distance > LARGEST_SENSIBLE_THRESHOLD:
         row(
             "",
             f"a threshold above {LARGEST_SENSIBLE_THRESHOLD} bits finds mostly chance",
@@ -202,6 +206,8 @@ def show_summary(result: ScanResult, file: TextIO, verbose: bool = False) -> Non
         "Time",
         f"{total:.2f} s, {result.bytes_read / 1e6 / max(total, 1e-9):.1f} MB/s ({phases})",
     )
+    if verbose:
+        row("", f"{_count(settings.workers, 'worker')}, kernels: {fast.how()}")
     Screen(file).print(table)
 
 
@@ -262,8 +268,9 @@ def show_comparison(
     elif result.jaccard >= 1:
         jaccard += ", the same words in other dress"
     summary.add_row("Jaccard", jaccard)
-    pair = result.jaccard >= Settings.min_similarity and result.distance <= Settings.threshold
-    defaults = f"{Settings.threshold} bits and {Settings.min_similarity}"
+    settings = Settings(sketch=result.sketch)
+    pair = result.jaccard >= settings.min_similarity and result.distance <= settings.max_distance
+    defaults = f"{settings.max_distance} bits and {settings.min_similarity}"
     summary.add_row("scan", f"{'a pair' if pair else 'no pair'} at its defaults, {defaults}")
     screen.print(summary)
     if not result.identical:
@@ -290,3 +297,82 @@ def _show_lines(left: str, right: str, screen: Screen) -> None:
         screen.print(Text(f"and {rest:,} more lines that differ", style="dim"))
     if not shown:
         screen.print(Text("the lines are the same; only their ends differ", style="dim"))
+
+
+def show_evaluation(
+    listed: Evaluation,
+    implied: Evaluation | None,
+    limits: tuple[float, float],
+    written: Mapping[tuple[str, str], str],
+    show: int,
+    file: TextIO,
+) -> None:
+    """Show how a result agrees with labels.
+
+    Parameters
+    ----------
+    listed, implied : the result as listed, and with what follows from identical texts, if anything
+    limits : labels are positive from the first on and negative below the second
+    written : the label of each labelled pair, as it is written
+    show : how many of the false and of the missed pairs to list
+    """
+    screen = Screen(file)
+    scores = [listed] if implied is None else [listed, implied]
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="bold")
+    for _ in scores:
+        table.add_column(justify="right", no_wrap=True)
+    if implied is not None:
+        table.add_row("", "as listed", "with copies", style="dim")
+    for label, name in (
+        ("Pairs found", "pairs"),
+        ("Positive labels", "positives"),
+        ("True", "true"),
+        ("False", "false"),
+        ("  not in the labels", "unlisted"),
+        ("Missed", "missed"),
+        ("Ignored", "ignored"),
+    ):
+        style = "dim" if label[0] == " " else "bold"
+        table.add_row(Text(label, style), *(f"{getattr(one, name):,}" for one in scores))
+    for label, name in (("Precision", "precision"), ("Recall", "recall"), ("F1", "f1")):
+        shares = (getattr(one, name) for one in scores)
+        table.add_row(label, *("–" if share is None else f"{floor(share):.4f}" for share in shares))
+    screen.print(table)
+    screen.print()
+    undecided = f"from {limits[1]:g} to below {limits[0]:g} or unsure"
+    screen.print(
+        f"Labels: {listed.positives:,} positive, {listed.negatives:,} negative, "
+        f"{listed.undecided:,} undecided ({undecided}). Pairs found that are undecided are "
+        "ignored; pairs that are not in the labels count as negative."
+    )
+    if implied is not None:
+        screen.print("With copies: also the pairs that follow from identical texts.")
+    # What follows from identical texts is not missed, nor is it in the result to be looked at.
+    missed = (implied or listed).missed_pairs
+    for kind, pairs in (("false", listed.false_pairs), ("missed", missed)):
+        _show_pairs(kind, pairs, written, show, screen)
+
+
+def _show_pairs(
+    kind: str,
+    pairs: Sequence[tuple[str, str]],
+    written: Mapping[tuple[str, str], str],
+    show: int,
+    screen: Screen,
+) -> None:
+    """List the first of some pairs with their labels."""
+    if not pairs or not show:
+        return
+    table = Table.grid(padding=(0, 2))
+    for _ in range(2):
+        table.add_column(overflow="fold")
+    table.add_column(justify="right", no_wrap=True, style="dim")
+    for left, right in pairs[:show]:
+        label = written.get((left, right), written.get((right, left), "not in the labels"))
+        table.add_row(printable(left), printable(right), printable(label))
+    screen.print()
+    screen.print(Text(_count(len(pairs), f"{kind} pair"), style="bold"))
+    screen.print(Padding(table, (0, 0, 0, 1), expand=False))
+    if len(pairs) > show:
+        screen.print(Text(f" and {len(pairs) - show:,} more (--show N lists more)", style="dim"))

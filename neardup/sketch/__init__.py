@@ -10,17 +10,26 @@ fingerprints of two recipes cannot be compared.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from neardup import fast
 from neardup.errors import UsageError
-from neardup.sketch.features import Hashes, distinct, pair_hashes, word_hashes
+from neardup.sketch.features import (
+    Hashes,
+    distinct,
+    pair_hashes,
+    pairs_or_word,
+    rising,
+    word_hashes,
+)
 from neardup.sketch.hashing import fmix64
+from neardup.sketch.minhash import densify, one_bit, smallest
 from neardup.sketch.simhash import majority, weigh
 from neardup.sketch.tokens import Words, ascii_words, unicode_words
-from neardup.tables import Fingerprints, Int32Array, IntArray, UInt64Array
+from neardup.tables import Fingerprints, Int32Array, UInt64Array
 
 #: Characters fingerprinted at once: small enough for the caches, large enough for numpy
 #: (measured: 256 KB to 1 MB are within a tenth of each other, 64 KB and 4 MB a third slower).
@@ -30,34 +39,34 @@ BATCH = 512 * 1024
 PAIR_WEIGHT = 2
 
 
-def _damped(counts: IntArray) -> IntArray:
-    """Return the bit length of each count: 1, 2, 2, 3, 3, 3, 3, 4, ..."""
-    return np.frexp(counts)[1].astype(np.int64)
-
-
 @dataclass(frozen=True)
 class Recipe:
-    """How a fingerprint is made.
+    """How a fingerprint is made, and how to use it.
 
-    words : splits texts into words
-    finish : mixes the FNV-1a hashes of features
-    damp : makes a weight of how often a feature occurs
+    name : with its version; fingerprints of two names are not comparable
+    unicode : words of all scripts, folded; else lower-case ASCII words
+    minwise : a bit of the smallest hash in each of 64 bins; else the majority of the votes
+    mixed : whether the FNV-1a hashes of features are mixed once more
+    damped : whether a feature votes with the bit length of its count; else with the count
     """
 
     name: str
-    words: Callable[[Sequence[str]], Words]
-    finish: Callable[[UInt64Array], UInt64Array]
-    damp: Callable[[IntArray], IntArray]
+    unicode: bool = True
+    minwise: bool = False
+    mixed: bool = True
+    damped: bool = True
 
 
-#: classic: the textbook. simhash: the same repaired, see the README for the measurements:
-#: all scripts, hashes whose bits are independent, and repeated words that do not own the vote.
+# Case folding, normal forms and classes of characters are those of Python's Unicode tables.
+_UNICODE = f"unicode/{unicodedata.unidata_version}"
+
+#: classic: the textbook. simhash: the same repaired: all scripts, hashes whose bits are
+#: independent, and repeated words that do not own the vote. minhash: small edits move fewer bits.
+#: The README has the measurements from which this was chosen.
 RECIPES = {
-    "classic": Recipe("classic/1", ascii_words, lambda hashes: hashes, lambda counts: counts),
-    # Case folding, normal forms and classes of characters are those of Python's Unicode tables.
-    "simhash": Recipe(
-        f"simhash/1 unicode/{unicodedata.unidata_version}", unicode_words, fmix64, _damped
-    ),
+    "simhash": Recipe(f"simhash/1 {_UNICODE}"),
+    "minhash": Recipe(f"minhash/1 {_UNICODE}", minwise=True),
+    "classic": Recipe("classic/1", unicode=False, mixed=False, damped=False),
 }
 
 
@@ -78,10 +87,11 @@ def fingerprint(texts: Iterable[str], sketch: str = "simhash") -> UInt64Array:
     ----------
     texts : iterable of str
         Lone surrogates are allowed and count as a break between words.
-    sketch : {"simhash", "classic"}
+    sketch : {"simhash", "minhash", "classic"}
         ``simhash`` votes with the words and word pairs of the folded text, each weighing the bit
-        length of its count (pairs twice); ``classic`` is the textbook SimHash over lower-case
-        ASCII words, each occurrence weighing 1, pairs 2.
+        length of its count (pairs twice); ``minhash`` keeps one bit of the smallest hash of the
+        word pairs in each of 64 bins; ``classic`` is the textbook SimHash over lower-case ASCII
+        words, each occurrence weighing 1, pairs 2.
 
     Returns
     -------
@@ -102,12 +112,14 @@ def fingerprint(texts: Iterable[str], sketch: str = "simhash") -> UInt64Array:
 
 
 def fingerprints(texts: Iterable[str], sketch: str = "simhash") -> Fingerprints:
-    """Return the fingerprints together with the number of features of every text."""
+    """Return the fingerprints together with the number of features of every text: distinct words
+    and pairs of the SimHashes, pairs of the MinHash."""
     if isinstance(texts, str):
         raise UsageError("expected several texts, got one str; put it into a list")
     made = recipe(sketch)
     bits, features = [np.empty(0, np.uint64)], [np.empty(0, np.int32)]
     for batch in batches(_checked(texts)):
+        fast.expect(sum(map(len, batch)))
         some_bits, some_features = fingerprint_batch(batch, made)
         bits.append(some_bits)
         features.append(some_features)
@@ -148,17 +160,45 @@ def batches(texts: Iterable[str]) -> Iterator[list[str]]:
 
 def fingerprint_batch(texts: Sequence[str], made: Recipe) -> tuple[UInt64Array, Int32Array]:
     """Return the fingerprints and the numbers of features of as many texts as fit the caches."""
-    words = made.words(texts)
+    compiled = fast.kernels("sketch")
+    if compiled is not None and made.minwise:
+        bits, features = compiled.minhashes(texts)
+    elif compiled is not None:
+        bits, features = compiled.simhashes(texts, made.unicode, made.mixed, made.damped)
+    elif made.minwise:
+        bits, features = _minhashes(unicode_words(texts))
+    else:
+        bits, features = _simhashes(
+            unicode_words(texts) if made.unicode else ascii_words(texts), made
+        )
+    return bits, features
+
+
+def _simhashes(words: Words, made: Recipe) -> tuple[UInt64Array, Int32Array]:
+    """Let words and pairs vote, each with its weight."""
+    documents = len(words.offsets) - 1
+    votes = np.zeros((documents, 64), np.int64)
+    total = np.zeros(documents, np.int64)
+    features = np.zeros(documents, np.int64)
     single = word_hashes(words)
-    double = pair_hashes(words, single)
-    votes = np.zeros((len(texts), 64), np.int64)
-    total = np.zeros(len(texts), np.int64)
-    features = np.zeros(len(texts), np.int64)
-    for hashes, factor in ((single, 1), (double, PAIR_WEIGHT)):
+    for hashes, factor in ((single, 1), (pair_hashes(words, single), PAIR_WEIGHT)):
         found, counts = distinct(hashes)
-        mixed = Hashes(made.finish(found.values), found.offsets)
-        some_votes, some_total = weigh(mixed, made.damp(counts))
+        values = fmix64(found.values) if made.mixed else found.values
+        # The bit length of a count: 1, 2, 2, 3, 3, 3, 3, 4, ...
+        weights = np.frexp(counts)[1].astype(np.int64) if made.damped else counts
+        some_votes, some_total = weigh(Hashes(values, found.offsets), weights)
         votes += factor * some_votes
         total += factor * some_total
         features += np.diff(found.offsets)
     return majority(votes, total), features.astype(np.int32)
+
+
+def _minhashes(words: Words) -> tuple[UInt64Array, Int32Array]:
+    """Keep the smallest hashes of the word pairs; a text of one word has that as its feature."""
+    hashes = pairs_or_word(words)
+    mixed = rising(Hashes(fmix64(hashes.values), hashes.offsets))
+    lowest, full = smallest(mixed)
+    features = np.diff(hashes.offsets).astype(np.int32)
+    bits = one_bit(densify(lowest, full))
+    bits[features == 0] = 0
+    return bits, features

@@ -43,13 +43,29 @@ def pair_hashes(words: Words, single: Hashes) -> Hashes:
     return Hashes(values, np.concatenate(([0], np.cumsum(np.maximum(counts - 1, 0)))))
 
 
+def pairs_or_word(words: Words) -> Hashes:
+    """Return the hashes of all pairs; of a text of a single word, the hash of that."""
+    single = word_hashes(words)
+    pairs = pair_hashes(words, single)
+    alone = np.flatnonzero(np.diff(words.offsets) == 1)
+    values = np.insert(pairs.values, pairs.offsets[alone], single.values[words.offsets[alone]])
+    sizes = np.diff(pairs.offsets)
+    sizes[alone] = 1
+    return Hashes(values, np.concatenate(([0], np.cumsum(sizes))))
+
+
+def rising(hashes: Hashes) -> Hashes:
+    """Return each document's hashes in rising order."""
+    values = hashes.values.copy()
+    # One call per document: a sort over (document, hash) would need wider keys and is no faster.
+    for start, end in pairwise(hashes.offsets.tolist()):
+        values[start:end].sort()
+    return Hashes(values, hashes.offsets)
+
+
 def distinct(hashes: Hashes) -> tuple[Hashes, IntArray]:
     """Return each document's distinct hashes in rising order, and how often each occurs."""
-    values = hashes.values.copy()
-    bounds = hashes.offsets.tolist()
-    # One call per document: a sort over (document, hash) would need wider keys and is no faster.
-    for start, end in pairwise(bounds):
-        values[start:end].sort()
+    values = rising(hashes).values
     first = np.ones(len(values) + 1, np.bool_)
     np.not_equal(values[1:], values[:-1], out=first[1:-1])
     first[hashes.offsets] = True
