@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -27,7 +27,7 @@ _SHORT = {"simhash": 60, "classic": 60, "minhash": 30}
 
 
 # Pairs made into rows at once.
-_ROWS_AT_ONCE = 1 << 16
+_ROWS_AT_ONCE = 1 << 18
 
 
 class Row(NamedTuple):
@@ -39,9 +39,6 @@ class Row(NamedTuple):
     distance: int
     similarity: float | None
     cluster: int
-
-
-Columns = tuple[list[str], list[str], list[str], list[int], list[float | None], list[int]]
 
 
 @dataclass(frozen=True)
@@ -93,26 +90,25 @@ class ScanResult:
         return len(self.pairs)
 
     def __iter__(self) -> Iterator[Row]:
-        for columns in self.columns():
-            yield from map(Row, *columns)
-
-    def columns(self, name: Callable[[str], str] = str) -> Iterator[Columns]:
-        """Yield the columns of ``Row`` for some thousand pairs at once, which is much faster than
-        row by row. ``name`` is applied to the ids, and called few times for each."""
-        for low in range(0, len(self), _ROWS_AT_ONCE):
-            part = self.pairs.take(np.arange(low, min(low + _ROWS_AT_ONCE, len(self))))
-            # Most documents of a part are in many of its pairs: name each once.
-            rows, place = np.unique(np.stack((part.left, part.right)), return_inverse=True)
-            names = [name(self.ids[row]) for row in rows.tolist()]
-            left, right = place.reshape(2, -1).tolist()
-            yield (
-                [names[row] for row in left],
-                [names[row] for row in right],
+        for part, names, left, right in self.named():
+            yield from map(
+                Row,
+                map(names.__getitem__, left.tolist()),
+                map(names.__getitem__, right.tolist()),
                 ["exact" if identical else "near" for identical in part.identical.tolist()],
                 part.distance.tolist(),
                 [None if value != value else value for value in part.similarity.tolist()],
                 self.clusters.label[part.left].tolist(),
             )
+
+    def named(self) -> Iterator[tuple[Pairs, list[str], IntArray, IntArray]]:
+        """Yield the pairs by some thousands: each time the pairs, the ids of their documents, and
+        the places of the left and right ones among these. Most documents are in many pairs."""
+        for low in range(0, len(self), _ROWS_AT_ONCE):
+            part = self.pairs.take(np.arange(low, min(low + _ROWS_AT_ONCE, len(self))))
+            rows, place = np.unique(np.stack((part.left, part.right)), return_inverse=True)
+            left, right = place.reshape(2, -1)
+            yield part, self.ids.take(rows), left, right
 
     def links(self) -> Links:
         """Return how each document relates to the one it is kept by. A copy of a redundant document

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 
 import neardup
-from neardup.corpus import sources, walk
+from neardup.corpus import records, sources, walk
 from neardup.corpus.decode import GUESSED, REPAIRED, decode, open_regular, read_bytes
 from neardup.corpus.sources import Files, Origins
 from neardup.errors import UnreadableError, UsageError
@@ -424,3 +425,61 @@ def test_nothing_is_loaded_all_at_once(tmp_path: Path, monkeypatch: pytest.Monke
     assert len(opened) == 50
     assert len(ahead) > 10
     assert max(np.diff(ahead)) <= 4
+
+
+@pytest.mark.parametrize("size", [1, 7, 60, 61, 200, 1000])
+def test_how_files_are_cut_into_parts_does_not_matter(
+    tmp_path: Path, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [{"id": f"r{number}", "text": "x" * (number % 7)} for number in range(40)]
+    broken = lines(*rows[:5], "", "{not json", "", *rows[5:], {"text": "no id"}, {"id": "no text"})
+    write(tmp_path, a_txt=TEXT, b_jsonl=broken, c_txt=TEXT, d_jsonl=broken[:-5], e_txt=TEXT)
+    documents, files = read(tmp_path)
+    assert len(documents) == 3 + 2 * 41
+    monkeypatch.setattr(sources, "_PART_BYTES", size)
+    monkeypatch.setattr(sources, "_PART_FILES", 2)
+    cut, in_parts = read(tmp_path)
+    assert cut == documents
+    assert len(in_parts.parts()) > 2
+    assert sum(part.size for part in in_parts.parts()) == in_parts.total == files.total
+    assert list(in_parts.ids()) == list(files.ids())
+    assert in_parts.tally == files.tally
+    again = in_parts.read_again(np.arange(len(cut)))
+    assert [text for _, text in again] == [document.text for document in documents]
+
+
+@pytest.mark.parametrize("parser", ["orjson", "json"])
+def test_both_parsers_of_json_give_the_same(
+    parser: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if parser == "orjson":
+        pytest.importorskip("orjson")
+    else:
+        monkeypatch.setitem(sys.modules, "orjson", None)
+    records._quick.cache_clear()
+    texts = [
+        b'{"id": 123456789012345678901234567890, "text": "a"}',
+        b'{"id": 1.50, "text": "b", "other": NaN}',
+        b'{"id": 1e2, "text": "c", "other": 1e999}',
+        b'{"id": "x", "id": "y", "text": "half \\ud835 pair"}',
+        b'\xef\xbb\xbf{"id": 7, "text": "mark"}',
+        b'\x1e{"id": -0, "text": "separator"}',
+        b'{"id": true, "text": "caf\xe9"}',
+        b'{"id": "deep", "text": "d", "other": ' + b"[" * 2000 + b"]" * 2000 + b"}",
+        b'{"id": "bad", "text": "raw \x01 control"}',
+        b'{"id": 5 "text": "no comma"}',
+    ]
+    (tmp_path / "rows.jsonl").write_bytes(b"\n".join(texts))
+    documents, files = read(tmp_path / "rows.jsonl")
+    assert [(document.id, document.text) for document in documents] == [
+        ("123456789012345678901234567890", "a"),
+        ("1.5", "b"),
+        ("100.0", "c"),
+        ("y", "half \ud835 pair"),
+        ("7", "mark"),
+        ("0", "separator"),
+        ("rows.jsonl:7", "café"),
+    ]
+    kinds = [skip.kind for skip in files.tally.skipped]
+    assert kinds == ["not JSON", "binary", "the file ends inside a record"]
+    records._quick.cache_clear()

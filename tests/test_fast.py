@@ -434,6 +434,11 @@ def test_folding_what_grows(compiled: ModuleType) -> None:
     check_folding(compiled, texts)
     for text in texts:
         check_folding(compiled, [text])
+    # Grown by as much as fits, before a run of letters that does not grow, so many times that what
+    # each takes too much would not fit the buffer.
+    for count in range(0, 60, 5):
+        for letters in range(0, 200, 20):
+            check_folding(compiled, ["½" * count + "a" * letters] * 50)
     # Beside others, which must not be written over.
     for count in range(0, 60, 3):
         check_folding(compiled, ["\ufdfa" * count, "A" * count, "", "½" * count, "É" * 200, "x"])

@@ -46,6 +46,7 @@ ONLY_IN = {
     "typer": {"cli.py"},
     "rich": {"cli.py", "report/terminal.py"},
     "tqdm": {"progress.py"},
+    "orjson": {"corpus/records.py"},
     "numba": {"index/compiled.py", "sketch/compiled.py", "verify/compiled.py"},
 }
 

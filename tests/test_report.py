@@ -6,8 +6,10 @@ import csv
 import io
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,6 +19,8 @@ from neardup.errors import NeardupError, UsageError
 from neardup.report import pairs as report
 from neardup.report.output import Output
 from neardup.report.terminal import printable
+from neardup.result import Row
+from neardup.tables import Ids, Pairs
 
 AWKWARD = [
     "comma,comma",
@@ -176,3 +180,28 @@ def test_names_are_shown_on_one_line() -> None:
     assert printable("new\nline\x1b[31m").plain == "new\\nline\\x1b[31m"
     assert printable("caf\udce9").plain == "caf\\xe9"
     assert printable("[bold]中文").plain == "[bold]中文"
+
+
+@pytest.mark.parametrize("spreadsheet", [False, True])
+def test_pairs_are_written_as_cell_by_cell(tmp_path: Path, spreadsheet: bool) -> None:
+    """The quick way of writing many pairs gives the bytes of the slow one."""
+    count = 400
+    rng = np.random.default_rng(1)
+    names = ["a", "b, c", 'say "x"', "=cmd()", "line\nbreak", " blank", "é", "x" * 300]
+    result = neardup.find([f"text {number}" for number in range(count)], min_similarity=0)
+    similarity = rng.choice([0.57, 4 / 5, 0.99999, 1.0, np.nan, 0.12345, 1 / 3, 0.9999], count - 1)
+    pairs = Pairs(
+        np.arange(count - 1),
+        np.arange(1, count),
+        rng.integers(0, 65, count - 1).astype(np.uint8),
+        similarity,
+        rng.random(count - 1) < 0.5,
+    )
+    ids = Ids(f"{names[number % len(names)]}{number}" for number in range(count))
+    result = replace(result, ids=ids, pairs=pairs)
+    report.write_pairs(result, Output(str(tmp_path / "pairs.csv")), spreadsheet)
+    encoding = "utf-8-sig" if spreadsheet else "utf-8"
+    with open(tmp_path / "slow.csv", "w", encoding=encoding, newline="") as file:
+        report.write_csv(file, Row._fields, result, spreadsheet)
+    assert (tmp_path / "pairs.csv").read_bytes() == (tmp_path / "slow.csv").read_bytes()
+    assert (tmp_path / "pairs.csv").read_text(encoding).count(",near,") > 100

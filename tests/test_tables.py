@@ -193,3 +193,11 @@ def test_tally() -> None:
     tally.note("odd")
     assert (tally.skipped[0].id, tally.skipped[0].stage) == ("a.bin", "read")
     assert tally.notes == {"odd": 3}
+
+
+def test_many_ids_at_once() -> None:
+    names = ["", "a", "é", "\udcff", "東京", "x" * 50]
+    ids = Ids(names)
+    rows = np.array([0, 5, 3, 3, 1, 4, 2, 0])
+    assert ids.take(rows) == [names[row] for row in rows]
+    assert ids.take(rows[:0]) == []

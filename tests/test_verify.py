@@ -225,7 +225,6 @@ SIZES = {
     "_PAIRS_PER_DOCUMENT": similarity,
     "_BITS_AT_ONCE": similarity,
     "_ROWS_AT_ONCE": similarity,
-    "_IN_MEMORY": shelf,
 }
 
 
@@ -261,42 +260,45 @@ def test_lookups_are_bounded(sizes: list[int], most: int) -> None:
     assert len(parts) <= sum(sizes) // most + 1
 
 
-def test_parts_share_no_document_where_groups_are_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verify, "_SHINGLES_AT_ONCE", 1)
+def parts_of(edges: Sequence[tuple[int, int]], distance: IntArray, size: int) -> list[list[int]]:
+    """The documents of each part, all of ``size`` shingles; asserts that every pair is in one."""
+    left, right = np.array(edges).T
+    sizes = np.full(int(right.max()) + 1, size)
+    parts = verify._parts(left, right, distance.astype(np.uint8), sizes)
+    assert sorted(np.concatenate(parts).tolist()) == list(range(len(edges)))
+    assert all((np.diff(left[part]) >= 0).all() for part in parts)
+    return [np.unique(np.concatenate((left[part], right[part]))).tolist() for part in parts]
+
+
+def test_connected_documents_come_together(monkeypatch: pytest.MonkeyPatch) -> None:
     edges = [(0, 4), (1, 2), (2, 5), (6, 7)]
-    groups = list(verify._groups(candidates(edges), np.full(8, 10)))
-    rows = [sorted({*group.left.tolist(), *group.right.tolist()}) for group in groups]
-    assert sorted(rows) == [[0, 4], [1, 2, 5], [6, 7]]
+    monkeypatch.setattr(verify, "_SHINGLES_AT_ONCE", 1)
+    assert sorted(parts_of(edges, np.full(4, 1), 10)) == [[0, 4], [1, 2, 5], [6, 7]]
+    monkeypatch.setattr(verify, "_SHINGLES_AT_ONCE", 50)
+    assert sorted(parts_of(edges, np.full(4, 1), 10)) == [[0, 1, 2, 4, 5], [6, 7]]
 
 
 def test_a_large_group_is_cut_where_it_is_thin(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two families whose documents alternate, joined by one distant candidate: no part has much
-    more than one family, and all pairs are there."""
+    """Two families whose documents alternate, joined by one distant candidate."""
     monkeypatch.setattr(verify, "_SHINGLES_AT_ONCE", 100)
     monkeypatch.setattr(verify, "_LARGEST_GROUP", 100)
     even, odd = combinations(range(0, 20, 2), 2), combinations(range(1, 20, 2), 2)
     edges = sorted([*even, *odd, (0, 1)])
-    left, right = np.array(edges).T
-    distance = np.where((left + right) % 2 == 0, 3, 9).astype(np.uint8)
-    group = Pairs.candidates(left, right, distance)
-    parts = list(verify._blocks(group, np.full(20, 10)))
-    assert len(parts) == 3
-    assert max(len({*part.left.tolist(), *part.right.tolist()}) for part in parts) == 10
-    joined = Pairs.concatenate(parts).sorted()
-    assert list(zip(joined.left.tolist(), joined.right.tolist(), strict=True)) == edges
+    distance = np.array([9 if edge == (0, 1) else 3 for edge in edges])
+    parts = parts_of(edges, distance, 10)
+    assert sorted(parts) == [[0, 1], list(range(0, 20, 2)), list(range(1, 20, 2))]
 
 
 def test_many_shingles_go_into_a_file_that_is_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shelf, "_IN_MEMORY", 10)
     monkeypatch.setattr(verify, "_TEXT_AT_ONCE", 50)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     seen: list[Path] = []
     take = shelf.Shelf.take
 
     def watching(self: shelf.Shelf, places: IntArray) -> Hashes:
-        seen.extend(tmp_path.iterdir())
+        seen.extend(tmp_path.glob("*/*"))
         return take(self, places)
 
     monkeypatch.setattr(shelf.Shelf, "take", watching)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from typing import BinaryIO
 
 from neardup.corpus.decode import check_format, decode, unreadable
@@ -19,13 +20,28 @@ class BadRecordError(UnreadableError):
     """One line is not a record."""
 
 
-def parse(line: bytes) -> tuple[dict[str, object], str | None]:
+@cache
+def _quick() -> Callable[[bytes], object]:
+    """Return orjson's parser (extra ``fast``), twice as quick as Python's, which serves otherwise.
+    It is the stricter one: what it refuses, Python's may still take."""
+    try:
+        import orjson
+    except ImportError:
+        return lambda line: json.loads(line.decode("utf-8"))
+    parser: Callable[[bytes], object] = orjson.loads
+    return parser
+
+
+def parse(line: bytes, id_field: str | None = None) -> tuple[dict[str, object], str | None]:
     """Return the object on a line, and a note where its encoding had to be guessed.
 
     Raises BadRecordError.
     """
     try:
-        return _object(json.loads(line.decode("utf-8"))), None
+        record = _object(_quick()(line))
+        # orjson makes a float of an integer of more than 64 bits, which would be another id.
+        if id_field is None or type(record.get(id_field)) is not float:
+            return record, None
     except (ValueError, RecursionError):  # for whatever reason: now with more patience
         pass
     try:

@@ -342,7 +342,7 @@ class Files:
             for line_number, offset, line in self._lines(file, part, origins):
                 origins.bytes_read += len(line)
                 try:
-                    record, note = records.parse(line)
+                    record, note = records.parse(line, self._id_field)
                     text = records.text_of(record, self._text_field)
                 except records.BadRecordError as error:
                     cut = not line.endswith(b"\n") and str(error).startswith("not JSON")

@@ -9,6 +9,9 @@ from neardup.tables import IntArray, UInt64Array
 
 _U = np.uint64
 
+# Words looked at before it is asked whether any is near.
+_BLOCK = _U(64)
+
 # Pairs found before they are handed over.
 _ROOM = 1 << 18
 
@@ -61,9 +64,16 @@ def _near(word, run_ends, masks, k, run, place, hits, room):
                 return count, run, i
             first = count
             one = word[i]
-            for j in range(i + _U(1), end):
-                hits[1, count] = j
-                count += _U(_distance(one ^ word[j]) <= most)
+            # Most blocks have nothing near, and a smallest distance is found eight words at a time.
+            for start in range(i + _U(1), end, _BLOCK):
+                stop = min(start + _BLOCK, end)
+                smallest = _U(64)
+                for j in range(start, stop):
+                    smallest = min(smallest, _distance(one ^ word[j]))
+                if smallest <= most:
+                    for j in range(start, stop):
+                        hits[1, count] = j
+                        count += _U(_distance(one ^ word[j]) <= most)
             # What an earlier table has under one key is already reported.
             kept = first
             for hit in range(first, count):

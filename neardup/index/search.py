@@ -133,8 +133,7 @@ def _collect(found: Iterator[Found]) -> Pairs:
     none = np.empty(0, np.int64)
     i, j, distance = _join([(none, none, none.astype(np.uint8)), *found])
     left, right = np.minimum(i, j), np.maximum(i, j)
-    order = np.lexsort((right, left))
-    return Pairs.candidates(left[order], right[order], distance[order])
+    return Pairs.candidates(left, right, distance).sorted()
 
 
 def _expand(found: Iterator[Found], groups: Groups) -> Iterator[Found]:

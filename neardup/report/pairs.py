@@ -15,13 +15,15 @@ import math
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache, partial
 from itertools import chain
 from typing import TextIO
+
+import numpy as np
 
 from neardup.errors import NeardupError, UsageError
 from neardup.report.output import Output
 from neardup.result import Row, ScanResult
+from neardup.tables import FloatArray, IntArray
 
 CLUSTERS = ("cluster", "id", "role", "of", "relation", "distance", "similarity")
 SKIPPED = ("id", "stage", "reason")
@@ -50,16 +52,21 @@ def write_pairs(result: ScanResult, output: Output, spreadsheet: bool = False) -
     if output.path.lower().endswith(_JSON_LINES):
         _write(Row._fields, result, output, spreadsheet)
         return
-    cell = partial(_cell, spreadsheet=spreadsheet)
-    # Typed, for 1 and 1.0 are written differently.
-    number = lru_cache(1 << 16, typed=True)(cell)
     with output.open("utf-8-sig" if spreadsheet else "utf-8") as file:
         file.write(",".join(Row._fields) + "\n")
-        # There can be millions: cell by cell would take longer than finding them.
-        for left, right, relation, distance, similarity, cluster in result.columns(cell):
-            numbers = (map(number, column) for column in (distance, similarity, cluster))
-            rows = map(",".join, zip(left, right, relation, *numbers, strict=True))
-            file.write("\n".join(rows) + "\n")
+        # There can be millions; written cell by cell they would take longer than to be found.
+        for part, ids, left, right in result.named():
+            names = np.array([_cell(id, spreadsheet) for id in ids], object)
+            columns = (
+                names[left],
+                names[right],
+                _RELATIONS[part.identical.astype(np.int64)],
+                _DISTANCES[part.distance],
+                _SIMILARITIES[_ten_thousandths(part.similarity)],
+                result.clusters.label[part.left].astype(str).astype(object),
+            )
+            rows = zip(*(column.tolist() for column in columns), strict=True)
+            file.write("\n".join(map(",".join, rows)) + "\n")
 
 
 def write_clusters(result: ScanResult, output: Output, spreadsheet: bool = False) -> None:
@@ -145,6 +152,21 @@ def _cell(value: Value, spreadsheet: bool) -> str:
     if _NEEDS_QUOTES.search(value):
         return '"' + value.replace('"', '""') + '"'
     return value
+
+
+# Cells by number: of Pairs.identical, Pairs.distance and _ten_thousandths.
+_RELATIONS = np.array(["near", "exact"], object)
+_DISTANCES = np.array(list(map(str, range(65))), object)
+_SIMILARITIES = np.array([*(f"{part / 10_000:.4f}" for part in range(10_001)), ""], object)
+
+
+def _ten_thousandths(similarity: FloatArray) -> IntArray:
+    """Return 10,000 times ``floor`` of each, int64 (m,); 10,001 for NaN."""
+    known = np.nan_to_num(similarity, nan=2.0)
+    parts = np.minimum(np.floor(known * 10_000 + 1e-6), 9_999).astype(np.int64)
+    parts[known >= 1] = 10_000
+    parts[known == 2] = 10_001
+    return parts
 
 
 def floor(similarity: float) -> float:

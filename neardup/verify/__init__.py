@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
 from tempfile import gettempdir
 
 import numpy as np
@@ -14,9 +13,8 @@ from neardup import fast
 from neardup.cluster import components
 from neardup.errors import NeardupError, UnreadableError
 from neardup.progress import Progress
-from neardup.sketch.features import Hashes
-from neardup.tables import IntArray, Pairs
-from neardup.verify.shelf import Shelf
+from neardup.tables import FloatArray, IntArray, Pairs, UInt8Array
+from neardup.verify.shelf import Made, Shelf
 from neardup.verify.shingling import shingles
 from neardup.verify.similarity import jaccard
 from neardup.workers import in_order
@@ -34,8 +32,8 @@ _TEXT_AT_ONCE = 4_000_000
 # are numbered.
 _SHINGLES_AT_ONCE = 2_000_000
 
-# A group of connected candidates with more shingles than this is compared block by block.
-_LARGEST_GROUP = 8_000_000
+# A group of connected candidates with more shingles than this is cut.
+_LARGEST_GROUP = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -82,35 +80,61 @@ def confirm(
     fast.kernels("sketch"), fast.kernels("verify")  # before the workers are made
     rows = np.unique(np.concatenate((candidates.left, candidates.right)))
     lost: dict[int, str] = {}
-    confirmed = []
+    similarity = np.zeros(len(candidates))
     try:
-        with Shelf() as shelf:
+        chunks = np.split(rows, _edges(sizes[rows], _TEXT_AT_ONCE))
+        with Shelf(files=len(chunks) > 1) as shelf:
             with progress.phase("shingle", int(sizes[rows].sum()), "B") as advance:
-                chunks = np.split(rows, _edges(sizes[rows], _TEXT_AT_ONCE))
-                work = partial(_shingle, read_again)
-                for chunk, made in zip(chunks, in_order(work, chunks, workers), strict=True):
-                    shelf.put(made[0])
-                    lost.update(made[1])
-                    advance(int(sizes[chunk].sum()))
+                work = partial(_shingle, read_again, shelf, chunks)
+                for number, (made, gone) in enumerate(in_order(work, range(len(chunks)), workers)):
+                    shelf.add(made)
+                    lost.update(gone)
+                    advance(int(sizes[chunks[number]].sum()))
             with progress.phase("compare", len(candidates), "pairs") as advance:
-                places = replace(
-                    candidates,
-                    left=np.searchsorted(rows, candidates.left),
-                    right=np.searchsorted(rows, candidates.right),
-                )
-                groups = _groups(places, shelf.sizes)
-                parts = [part for group in groups for part in _blocks(group, shelf.sizes)]
-                compare = partial(_compare, shelf, min_similarity)
-                for part, similar in zip(parts, in_order(compare, parts, workers), strict=True):
-                    confirmed.append(similar)
+                left = np.searchsorted(rows, candidates.left)
+                right = np.searchsorted(rows, candidates.right)
+                parts = _parts(left, right, candidates.distance, shelf.sizes)
+                compare = partial(_compare, shelf, left, right, parts)
+                for part, found in zip(
+                    parts, in_order(compare, range(len(parts)), workers), strict=True
+                ):
+                    similarity[part] = found
                     advance(len(part))
     except OSError as error:
         raise NeardupError(
             f"cannot keep shingles in {gettempdir()}: {(error.strerror or str(error)).lower()}; "
             "TMPDIR names another place"
         ) from None
-    pairs = Pairs.concatenate(confirmed)
-    return Verified(replace(pairs, left=rows[pairs.left], right=rows[pairs.right]).sorted(), lost)
+    sure = np.flatnonzero(similarity >= min_similarity)
+    return Verified(replace(candidates.take(sure), similarity=similarity[sure]), lost)
+
+
+def _shingle(
+    read_again: ReadAgain, shelf: Shelf, chunks: Sequence[IntArray], number: int
+) -> tuple[Made, dict[int, str]]:
+    """Put the shingles of a chunk of rows on the shelf; return what the shelf is to be told, and
+    the rows that could not be read."""
+    lost: dict[int, str] = {}
+
+    def texts() -> Iterator[str]:
+        for row, text in read_again(chunks[number]):
+            if isinstance(text, str):
+                yield text
+            else:
+                lost[row] = str(text)
+                yield ""  # has no shingles and is similar to nothing
+
+    return shelf.put(shingles(texts())), lost
+
+
+def _compare(
+    shelf: Shelf, left: IntArray, right: IntArray, parts: Sequence[IntArray], number: int
+) -> FloatArray:
+    """Return the similarities of one part of the pairs."""
+    part = parts[number]
+    places, of_pair = np.unique(np.concatenate((left[part], right[part])), return_inverse=True)
+    one, other = of_pair.reshape(2, -1)
+    return jaccard(shelf.take(places), one, other)
 
 
 def _edges(sizes: IntArray, most: int) -> IntArray:
@@ -124,69 +148,32 @@ def _pieces(sizes: IntArray, most: int) -> IntArray:
     return (np.cumsum(sizes) - sizes) // most
 
 
-def _shingle(read_again: ReadAgain, rows: IntArray) -> tuple[Hashes, dict[int, str]]:
-    """Return the shingles of these rows, and those that could not be read."""
-    lost: dict[int, str] = {}
+def _parts(
+    left: IntArray, right: IntArray, distance: UInt8Array, sizes: IntArray
+) -> list[IntArray]:
+    """Cut pairs, sorted by left, into parts to be compared in one go; each stays sorted.
 
-    def texts() -> Iterator[str]:
-        for row, text in read_again(rows):
-            if isinstance(text, str):
-                yield text
-            else:
-                lost[row] = str(text)
-                yield ""  # has no shingles and is similar to nothing
-
-    return shingles(texts()), lost
-
-
-def _compare(shelf: Shelf, min_similarity: float, part: Pairs) -> Pairs:
-    rows = np.unique(np.concatenate((part.left, part.right)))
-    left, right = np.searchsorted(rows, part.left), np.searchsorted(rows, part.right)
-    similarity = jaccard(shelf.take(rows), left, right)
-    sure = np.flatnonzero(similarity >= min_similarity)
-    return replace(part.take(sure), similarity=similarity[sure])
-
-
-def _groups(candidates: Pairs, sizes: IntArray) -> Iterator[Pairs]:
-    """Cut the candidates into groups that share no document; each stays sorted by left, right.
-    Small connected groups are put together."""
-    root = components(len(sizes), candidates.left, candidates.right)
-    rows = np.unique(np.concatenate((candidates.left, candidates.right)))
-    size_of_group = np.bincount(root[rows], sizes[rows])
-    starts = np.unique(root[rows])
-    part_of_group = np.zeros(len(size_of_group), np.int64)
-    part_of_group[starts] = _pieces(size_of_group[starts].astype(np.int64), _SHINGLES_AT_ONCE)
-    yield from _split(candidates, part_of_group[root[candidates.left]])
-
-
-def _blocks(group: Pairs, sizes: IntArray) -> Iterator[Pairs]:
-    """Cut a group that is too large by blocks of its documents: the pairs of any two blocks.
-
-    Large groups are chains: families held together by few and distant candidates. Documents joined
-    by near ones are put into one block, so that few blocks have anything to do with each other.
+    Documents connected by pairs come together. Where they are too many they are cut into blocks,
+    and a part has the pairs of any two. Such large groups are chains: families held together by few
+    and distant candidates. Documents joined by near ones are put into one block, so that few blocks
+    have anything to do with each other.
     """
-    rows = np.unique(np.concatenate((group.left, group.right)))
-    if sizes[rows].sum() <= _LARGEST_GROUP:
-        yield group
-        return
-    keys = []
-    for distance in range(int(group.distance.max())):
-        near = group.distance <= distance
-        keys.append(components(len(sizes), group.left[near], group.right[near])[rows])
-    order = rows[np.lexsort(keys)] if keys else rows
-    block = np.zeros(len(sizes), np.int64)
+    if not len(left):
+        return []
+    near = 2 * distance <= distance.max()
+    family = components(len(sizes), left[near], right[near])
+    group = components(len(sizes), left, right)
+    order = np.lexsort((family, group))
+    block = np.empty(len(sizes), np.int64)
     block[order] = _pieces(sizes[order], _SHINGLES_AT_ONCE)
-    one, other = block[group.left], block[group.right]
-    one, other = np.minimum(one, other), np.maximum(one, other)
-    yield from _split(group, one * (int(block.max()) + 1) + other)
-
-
-def _split(pairs: Pairs, part: IntArray) -> Iterator[Pairs]:
-    """Yield the pairs of each part, in their order."""
-    if len(part) and part.min() == part.max():
-        yield pairs
-        return
-    order = np.argsort(part, kind="stable")
-    edges = np.flatnonzero(np.diff(part[order], prepend=-1, append=-1)).tolist()
-    for start, end in pairwise(edges):
-        yield pairs.take(order[start:end])
+    # A small group is not cut, but goes where its first document is.
+    ordered = group[order]
+    first = np.flatnonzero(np.diff(ordered, prepend=-1))
+    small = np.add.reduceat(sizes[order], first) <= _LARGEST_GROUP
+    members = np.diff(first, append=len(order))
+    whole = np.repeat(small, members)
+    block[order[whole]] = np.repeat(block[order[first]], members)[whole]
+    one, other = np.sort((block[left], block[right]), axis=0)
+    part = one * (int(block.max()) + 1) + other
+    by_part = np.argsort(part, kind="stable")
+    return np.split(by_part, np.flatnonzero(np.diff(part[by_part])) + 1)

@@ -96,13 +96,13 @@ def _by_bits(
     """Return how many shingles each pair of a family has in common; None if the family shares so
     many different ones that looking them up is quicker."""
     sizes = [len(part) for part in parts]
-    _, number, counts = np.unique(np.concatenate(parts), return_inverse=True, return_counts=True)
-    shared = np.cumsum(counts > 1) - 1
-    width = int(shared[-1]) + 1 if len(shared) else 0
+    numbers = np.concatenate(parts)
+    # What only one document has is common to no pair.
+    shared = np.bincount(numbers) > 1
+    width = int(shared.sum())
     if width > 32 * np.mean(sizes):
         return None
-    # What only one document has is common to no pair.
-    place = np.where(counts[number] > 1, shared[number], -1)
+    place = np.where(shared, np.cumsum(shared) - 1, -1)[numbers]
     bounds = np.cumsum([0, *sizes]).tolist()
     common = np.zeros(len(left), np.int64)
     block = max(_BITS_AT_ONCE // max(len(parts), 1) // 8, 1) * 64
