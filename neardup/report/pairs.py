@@ -54,6 +54,7 @@ def write_pairs(result: ScanResult, output: Output, spreadsheet: bool = False) -
         return
     with output.open("utf-8-sig" if spreadsheet else "utf-8") as file:
         file.write(",".join(Row._fields) + "\n")
+        clusters = np.array(list(map(str, range(len(result.clusters) + 1))), object)
         # There can be millions; written cell by cell they would take longer than to be found.
         for part, ids, left, right in result.named():
             names = np.array([_cell(id, spreadsheet) for id in ids], object)
@@ -63,7 +64,7 @@ def write_pairs(result: ScanResult, output: Output, spreadsheet: bool = False) -
                 _RELATIONS[part.identical.astype(np.int64)],
                 _DISTANCES[part.distance],
                 _SIMILARITIES[_ten_thousandths(part.similarity)],
-                result.clusters.label[part.left].astype(str).astype(object),
+                clusters[result.clusters.label[part.left]],
             )
             rows = zip(*(column.tolist() for column in columns), strict=True)
             file.write("\n".join(map(",".join, rows)) + "\n")

@@ -18,29 +18,39 @@ def number(values: UInt64Array, offsets: IntArray, family: IntArray) -> Int32Arr
 @njit(cache=True, nogil=True)
 def _number(values, offsets, order, family):
     numbers = np.empty(len(values), np.int32)
-    # A hash table: keys and their numbers, -1 in an empty slot.
-    slots, shift = np.uint64(1024), np.uint64(54)
-    keys, given = np.empty(slots, np.uint64), np.empty(slots, np.int32)
-    known = np.int32(0)
+    # A hash table: keys, 0 in an empty slot, and their numbers. The hash 0 is looked after apart.
+    # Small for each family at first, so that little is cleared, and what is used stays in caches.
+    slots, shift = np.uint64(0), np.uint64(0)
+    keys, given = np.empty(0, np.uint64), np.empty(0, np.int32)
+    known, of_zero = np.int32(0), np.int32(-1)
     current = -1
     for document in order:
         if family[document] != current:
             current = family[document]
-            known = np.int32(0)
-            given[:] = -1
+            known, of_zero = np.int32(0), np.int32(-1)
+            slots, shift = np.uint64(64), np.uint64(58)
+            keys[:64] = 0
         start, end = offsets[document], offsets[document + 1]
-        if np.uint64(2 * (known + end - start)) > slots:
-            old = slots
+        if np.uint64(2 * (known + end - start)) > slots or len(keys) == 0:
+            old = slots if len(keys) else np.uint64(0)
             while slots < np.uint64(4 * (known + end - start)):
                 slots <<= np.uint64(1)
                 shift -= np.uint64(1)
             keys, given = _grown(keys, given, old, slots, shift)
         for j in range(start, end):
             value = values[j]
+            if value == 0:
+                if of_zero < 0:
+                    of_zero = known
+                    known += np.int32(1)
+                numbers[j] = of_zero
+                continue
             slot = value >> shift
-            while given[slot] >= 0 and keys[slot] != value:
+            key = keys[slot]
+            while key != value and key != 0:
                 slot = (slot + np.uint64(1)) & (slots - np.uint64(1))
-            if given[slot] < 0:
+                key = keys[slot]
+            if key == 0:
                 keys[slot] = value
                 given[slot] = known
                 known += np.int32(1)
@@ -50,14 +60,18 @@ def _number(values, offsets, order, family):
 
 @njit(cache=True, nogil=True)
 def _grown(keys, given, old, slots, shift):
-    more_keys, more_given = np.empty(slots, np.uint64), np.full(slots, -1, np.int32)
+    """Move a table of ``old`` slots into one of ``slots``, in the same arrays if they have room."""
+    old_keys, old_given = keys[:old].copy(), given[:old].copy()
+    if np.uint64(len(keys)) < slots:
+        keys, given = np.empty(slots, np.uint64), np.empty(slots, np.int32)
+    keys[:slots] = 0
     for i in range(old):
-        if given[i] >= 0:
-            slot = keys[i] >> shift
-            while more_given[slot] >= 0:
+        if old_keys[i] != 0:
+            slot = old_keys[i] >> shift
+            while keys[slot] != 0:
                 slot = (slot + np.uint64(1)) & (slots - np.uint64(1))
-            more_keys[slot], more_given[slot] = keys[i], given[i]
-    return more_keys, more_given
+            keys[slot], given[slot] = old_keys[i], old_given[i]
+    return keys, given
 
 
 @njit(cache=True, nogil=True)

@@ -1,16 +1,20 @@
-"""Fingerprint about 40 MB of English text on one core, beside gaoya and the simhash package.
+"""Fingerprint about 40 MB of text on one core, beside gaoya and the simhash package.
 
     python tests/benchmarks/fingerprint.py --data DIR --peers DIR
 
 All contenders get the same list of str and take turns over several rounds in one process. Figures
 are medians over the rounds, of processor time. gaoya also puts each fingerprint into its index,
 which costs little beside making it. The simhash package (pure Python) gets a sample only.
+
+First ASCII English, for all; then English as it is, with a few typographic characters in most
+documents, and Chinese, for neardup's kernels alone.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.metadata import version
@@ -22,9 +26,18 @@ import peers
 # isort: split
 
 import neardup
+from neardup import fast
 
 ENGLISH = ("pep_versions", "license_texts", "sotu")
+CHINESE = ("cn_laws",)
+SKETCHES = ("simhash", "minhash", "classic")
+FEATURES = {
+    "simhash": "words, pairs; Unicode, counts damped",
+    "minhash": "pairs; Unicode",
+    "classic": "words, pairs; ASCII",
+}
 SAMPLE_BYTES = 400_000
+SAMPLE_CHARACTERS = 2000
 
 
 def main() -> int:
@@ -33,7 +46,8 @@ def main() -> int:
         "--data",
         type=Path,
         metavar="DIR",
-        help=f"folder with {', '.join(ENGLISH)}, each with a docs.jsonl (default: generated text)",
+        help=f"folder with {', '.join((*ENGLISH, *CHINESE))}, each with a docs.jsonl "
+        "(default: generated text)",
     )
     parser.add_argument("--megabytes", type=peers.positive, default=40)
     parser.add_argument("--rounds", type=peers.positive, default=7)
@@ -44,36 +58,31 @@ def main() -> int:
     gaoya_index = peers.installed("gaoya.simhash").SimHashStringIndex
     peers.one_core()
     size = options.megabytes * 1_000_000
-    if options.data is None:
-        texts, source = generate(size), "Generated English-looking text, as no --data is given"
-    elif not options.data.is_dir():
-        texts, source = generate(size), f"Generated English-looking text (no {options.data})"
+    if options.data is None or not options.data.is_dir():
+        texts, source = generate(size), "Generated English-looking text (no folder of --data)"
     else:
-        texts, source = read(options.data, size)
-    size = n_bytes(texts)
-    sample = texts[:: max(size // SAMPLE_BYTES, 1)]
+        texts, source = read(options.data, ENGLISH, size)
+    ascii_texts = [text.encode("ascii", "ignore").decode() for text in texts]
+    step = max(n_bytes(ascii_texts) // SAMPLE_BYTES, 1)
+    # Cut, for what occurs more than 255 times is more than the simhash package can count.
+    sample = [text[:SAMPLE_CHARACTERS] for text in ascii_texts[::step]]
 
     def insert_all(ngrams: tuple[int, int]) -> None:
         index = gaoya_index(64, 6, 5, "word", True, ngrams)
-        for row, text in enumerate(texts):
+        for row, text in enumerate(ascii_texts):
             index.insert_document(row, text)
 
     slow = "simhash package"
-    contenders: dict[str, Callable[[], object]] = {
-        "neardup classic": partial(neardup.fingerprint, texts, "classic"),
-        "neardup simhash": partial(neardup.fingerprint, texts, "simhash"),
+    contenders = ours(ascii_texts) | {
         "gaoya (1, 1)": partial(insert_all, (1, 1)),
         "gaoya (1, 2)": partial(insert_all, (1, 2)),
         slow: lambda: [simhash.Simhash(text).value for text in sample],
     }
-    features = {
-        "neardup classic": "words, pairs; ASCII",
-        "neardup simhash": "words, pairs; Unicode, counts damped",
+    features = {f"neardup {sketch}, {kind}": FEATURES[sketch] for kind, sketch in kinds()} | {
         "gaoya (1, 1)": "words",
         "gaoya (1, 2)": "words, pairs",
         slow: "4 characters",
     }
-    neardup.fingerprint(texts[:100])  # pays for what is loaded on first use
     seconds, _ = peers.interleaved(contenders, options.rounds)
 
     print(
@@ -85,12 +94,12 @@ def main() -> int:
     )
     print(peers.machine())
     print(
-        f"{source}: {len(texts)} documents, {size / 1e6:.1f} MB of UTF-8, medians of "
-        f"{options.rounds} interleaved rounds. The simhash package had a sample of "
-        f"{len(sample)} documents, {n_bytes(sample) / 1e6:.2f} MB.\n"
+        f"{source}, other characters than ASCII left out: {len(texts)} documents, "
+        f"{n_bytes(ascii_texts) / 1e6:.1f} MB, medians of {options.rounds} interleaved rounds. The "
+        f"simhash package had {len(sample)} documents, {n_bytes(sample) / 1e6:.2f} MB.\n"
     )
     per_byte = {
-        name: [spent / n_bytes(sample if name == slow else texts) for spent in of_rounds]
+        name: [spent / n_bytes(sample if name == slow else ascii_texts) for spent in of_rounds]
         for name, of_rounds in seconds.items()
     }
     print(
@@ -108,19 +117,78 @@ def main() -> int:
             ],
         )
     )
+    scripts(options.data, texts, ascii_texts, options.rounds)
     return 0
+
+
+def kinds() -> list[tuple[str, str]]:
+    """Return the kernels there are, with each sketch."""
+    with_numba = [("compiled", sketch) for sketch in SKETCHES] if use("compiled") else []
+    return with_numba + [("numpy", sketch) for sketch in SKETCHES]
+
+
+def use(kernels: str) -> bool:
+    """Choose the kernels; return whether they can be had."""
+    os.environ[fast.VARIABLE] = "1" if kernels == "compiled" else "0"
+    fast._loaded.clear()
+    return (fast.kernels("sketch") is not None) == (kernels == "compiled")
+
+
+def ours(texts: Sequence[str]) -> dict[str, Callable[[], object]]:
+    def fingerprint(kernels: str, sketch: str) -> None:
+        use(kernels)
+        neardup.fingerprint(texts, sketch)
+
+    contenders: dict[str, Callable[[], object]] = {}
+    for kernels, sketch in kinds():
+        use(kernels)
+        neardup.fingerprint(texts[:100], sketch)  # pays for what is loaded on first use
+        contenders[f"neardup {sketch}, {kernels}"] = partial(fingerprint, kernels, sketch)
+    return contenders
+
+
+def scripts(
+    data: Path | None, texts: Sequence[str], ascii_texts: Sequence[str], rounds: int
+) -> None:
+    """Print how much slower other text is than ASCII."""
+    corpora = {"ASCII English": list(ascii_texts), "English": list(texts)}
+    corpora["English, only documents that are not ASCII"] = [t for t in texts if not t.isascii()]
+    if data is not None and (data / CHINESE[0] / "docs.jsonl").is_file():
+        corpora["Chinese"] = read(data, CHINESE, 20_000_000)[0]
+    contenders: dict[str, Callable[[], object]] = {}
+    for name, corpus in corpora.items():
+        for contender, run in ours(corpus).items():
+            contenders[f"{name}|{contender}"] = run
+    seconds, _ = peers.interleaved(contenders, min(rounds, 3))
+    per_byte = {
+        name: [spent / max(n_bytes(corpora[name.split("|")[0]]), 1) for spent in of_rounds]
+        for name, of_rounds in seconds.items()
+    }
+    names = list(ours([]))
+
+    def rate(corpus: str, name: str) -> str:
+        cost = per_byte[f"{corpus}|{name}"]
+        ratio = peers.ratio(per_byte[f"ASCII English|{name}"], cost)
+        return f"{1e-6 / median(cost):.0f} ({ratio:.2f})"
+
+    print(
+        peers.table(
+            ["MB/s (× ASCII)", *(name.removeprefix("neardup ") for name in names)],
+            [[corpus, *(rate(corpus, name) for name in names)] for corpus in corpora],
+        )
+    )
 
 
 def n_bytes(texts: Sequence[str]) -> int:
     return sum(len(text.encode("utf-8", "replace")) for text in texts)
 
 
-def read(data: Path, size: int) -> tuple[list[str], str]:
-    """Return the English documents, repeated until there is enough: each time some 2 % of the
-    words of every document are new, so that no repetition is identical."""
+def read(data: Path, names: Sequence[str], size: int) -> tuple[list[str], str]:
+    """Return the documents of the named sets, repeated until there is enough: each time some 2 % of
+    the words of every document are new, so that no repetition is identical."""
     originals: list[str] = []
     found = []
-    for name in ENGLISH:
+    for name in names:
         file = data / name / "docs.jsonl"
         if file.is_file():
             with file.open(encoding="utf-8") as lines:
@@ -130,7 +198,7 @@ def read(data: Path, size: int) -> tuple[list[str], str]:
                     raise peers.MissingError(f"{file}: expected lines with id and text") from None
             found.append(name)
     if not originals:
-        raise peers.MissingError(f"no {' or '.join(ENGLISH)} with a docs.jsonl in {data}")
+        raise peers.MissingError(f"no {' or '.join(names)} with a docs.jsonl in {data}")
     writer = peers.Writer(seed=1)
     texts = []
     left = size
