@@ -1,6 +1,6 @@
 # make demo    install into .venv, scan the examples, draw the clusters, write pairs.csv
 # make test    lint, types and all tests
-# make bench   speed beside other packages, in an environment of its own
+# make bench   speed beside other packages, in an environment of its own; ten minutes
 # make quality precision and recall on labelled corpora: DATA is a folder of folders with
 #              docs.jsonl (id, text) and oracle_pairs.csv (id1, id2, jaccard)
 
@@ -25,12 +25,14 @@ format: .venv/installed
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-quality: .venv/installed
-	$(BIN)/python tests/benchmarks/quality.py $(DATA)
+quality: .venv-bench/installed
+	$(BENCH)/python tests/benchmarks/quality.py $(DATA)
 
 bench: .venv-bench/installed
 	$(BENCH)/python tests/benchmarks/fingerprint.py --data $(DATA) --peers $(PEERS)
 	$(BENCH)/python tests/benchmarks/index.py --peers $(PEERS)
+	$(BENCH)/python tests/benchmarks/verify.py
+	$(BENCH)/python tests/benchmarks/end_to_end.py --data $(DATA)
 
 .venv/installed: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -40,7 +42,7 @@ bench: .venv-bench/installed
 # simhash and simhash-pybind both call their module simhash: each gets a folder of its own.
 .venv-bench/installed: pyproject.toml tests/benchmarks/requirements.txt
 	$(PYTHON) -m venv .venv-bench
-	$(BENCH)/python -m pip install --quiet --editable . -r tests/benchmarks/requirements.txt
+	$(BENCH)/python -m pip install --quiet --editable ".[fast]" -r tests/benchmarks/requirements.txt
 	$(BENCH)/python -m pip install --quiet --no-deps --upgrade --target $(PEERS)/simhash simhash==2.1.2
 	$(BENCH)/python -m pip install --quiet --no-deps --upgrade --target $(PEERS)/simhash-pybind simhash-pybind==0.0.3
 	touch $@

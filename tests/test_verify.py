@@ -278,6 +278,16 @@ def test_connected_documents_come_together(monkeypatch: pytest.MonkeyPatch) -> N
     assert sorted(parts_of(edges, np.full(4, 1), 10)) == [[0, 1, 2, 4, 5], [6, 7]]
 
 
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=8), st.booleans())
+def test_documents_of_pairs(edges: list[tuple[int, int]], far: bool) -> None:
+    factor = 10**6 if far else 1
+    left, right = factor * np.array(edges, np.int64).reshape(-1, 2).T
+    documents, one, other = similarity.together(left, right)
+    assert documents.tolist() == sorted({factor * row for edge in edges for row in edge})
+    assert documents[one].tolist() == left.tolist()
+    assert documents[other].tolist() == right.tolist()
+
+
 def test_a_large_group_is_cut_where_it_is_thin(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two families whose documents alternate, joined by one distant candidate."""
     monkeypatch.setattr(verify, "_SHINGLES_AT_ONCE", 100)

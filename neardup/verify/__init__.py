@@ -16,7 +16,7 @@ from neardup.progress import Progress
 from neardup.tables import FloatArray, IntArray, Pairs, UInt8Array
 from neardup.verify.shelf import Made, Shelf
 from neardup.verify.shingling import shingles
-from neardup.verify.similarity import jaccard
+from neardup.verify.similarity import jaccard, together
 from neardup.workers import in_order
 
 __all__ = ["ReadAgain", "Verified", "confirm", "jaccard", "shingles"]
@@ -78,7 +78,7 @@ def confirm(
     """
     progress = progress or Progress()
     fast.kernels("sketch"), fast.kernels("verify")  # before the workers are made
-    rows = np.unique(np.concatenate((candidates.left, candidates.right)))
+    rows, left, right = together(candidates.left, candidates.right)
     lost: dict[int, str] = {}
     similarity = np.zeros(len(candidates))
     try:
@@ -91,8 +91,6 @@ def confirm(
                     lost.update(gone)
                     advance(int(sizes[chunks[number]].sum()))
             with progress.phase("compare", len(candidates), "pairs") as advance:
-                left = np.searchsorted(rows, candidates.left)
-                right = np.searchsorted(rows, candidates.right)
                 parts = _parts(left, right, candidates.distance, shelf.sizes)
                 compare = partial(_compare, shelf, left, right, parts)
                 for part, found in zip(
@@ -132,8 +130,7 @@ def _compare(
 ) -> FloatArray:
     """Return the similarities of one part of the pairs."""
     part = parts[number]
-    places, of_pair = np.unique(np.concatenate((left[part], right[part])), return_inverse=True)
-    one, other = of_pair.reshape(2, -1)
+    places, one, other = together(left[part], right[part])
     return jaccard(shelf.take(places), one, other)
 
 

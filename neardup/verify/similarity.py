@@ -60,8 +60,7 @@ def jaccard(
     common = np.empty(len(left), np.int64)
     few = np.ones(len(left), np.bool_)
     for pairs in _large_families(family, left):
-        rows, place = np.unique(np.stack((left[pairs], right[pairs])), return_inverse=True)
-        one, other = place.reshape(2, -1)
+        rows, one, other = together(left[pairs], right[pairs])
         parts = [numbers[offsets[row] : offsets[row + 1]] for row in rows.tolist()]
         by_bits = _by_bits(parts, one, other, advance)
         if by_bits is not None:
@@ -75,6 +74,21 @@ def jaccard(
         advance(len(rest))
     union = sizes[left] + sizes[right] - common
     return common / np.maximum(union, 1)
+
+
+def together(left: IntArray, right: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Return the documents of pairs, each once and in rising order, int64 (d,), and the places of
+    the left and the right ones among them, int64 (m,)."""
+    count = 1 + max(int(left.max(initial=-1)), int(right.max(initial=-1)))
+    if count > 16 * len(left):  # a table of all documents would be nearly empty
+        documents, places = np.unique(np.stack((left, right)), return_inverse=True)
+        one, other = places.reshape(2, -1)
+        return documents, one, other
+    place = np.zeros(count, np.int64)
+    place[left] = place[right] = 1
+    documents = np.flatnonzero(place)
+    place[documents] = np.arange(len(documents))
+    return documents, place[left], place[right]
 
 
 def _large_families(family: IntArray, left: IntArray) -> Iterator[IntArray]:

@@ -93,7 +93,7 @@ def main() -> int:
     )
     parser.add_argument("--corpus", type=Path, metavar="FILE", help="made if it is not there")
     parser.add_argument("--megabytes", type=peers.positive, default=500)
-    for name, megabytes in (("rensa", 500), ("gaoya", 200), ("datasketch", 50)):
+    for name, megabytes in (("rensa", 500), ("gaoya", 500), ("datasketch", 50)):
         parser.add_argument(
             f"--{name}-megabytes",
             type=peers.positive,
