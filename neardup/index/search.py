@@ -28,6 +28,9 @@ from neardup.tables import IntArray, Pairs, SearchPlan, UInt8Array, UInt64Array
 # Rows compared at once: they stay in the level-2 cache for all lags.
 _CHUNK = 1 << 15
 
+# Fingerprints that numpy compares in the time in which it fingerprints a byte of text.
+_COMPARED_FOR_A_BYTE = 10
+
 Found = tuple[IntArray, IntArray, UInt8Array]
 
 
@@ -64,6 +67,7 @@ def exact(
     When equal fingerprints alone make more pairs than there are rows, each value is searched once
     and their pairs are made afterwards. Otherwise telling them apart costs more than it saves.
     """
+    fast.expect(int(plan.candidates) // _COMPARED_FOR_A_BYTE)
     ordered = np.sort(bits)
     runs = np.diff(np.flatnonzero(np.diff(ordered, prepend=~ordered[:1], append=~ordered[-1:])))
     if (runs * (runs - 1) // 2).sum() <= len(bits):

@@ -281,28 +281,32 @@ def _fmix64(values):
 
 
 @njit(cache=True, nogil=True)
-def _longest(offsets):
+def _most_words(offsets):
+    """Return how many words the longest document may have, and a little more: a word and the break
+    behind it, or a character that is one, take two bytes at least."""
     longest = 0
     for d in range(len(offsets) - 1):
         longest = max(longest, offsets[d + 1] - offsets[d])
-    return longest
+    return longest // 2 + 8
 
 
 @njit(cache=True, nogil=True)
 def _words(buffer, cells, low, high, unicode, shortest, is_word, pages, classes, scratch):
     """Hash the words of one document into ``scratch[2]``; return how many there are.
 
-    scratch : uint64 (7, longest document); the rows are the first bytes of the words, their
-        lengths, their hashes, room for the hashes of pairs, where the words begin, and two that
-        are free afterwards
+    scratch : uint64 (6, most words); the rows are the first bytes of the words, their lengths,
+        their hashes, room for the hashes of pairs, where the words begin, and one that is free
+        afterwards
     """
+    # Where the words begin and end is only needed until their hashes are: it takes their room.
+    edges = scratch[2:4].reshape(-1)
     if unicode and not _is_ascii(buffer, low, high):
-        found = _edges_unicode(buffer, low, high, is_word, pages, classes, scratch[5])
+        found = _edges_unicode(buffer, low, high, is_word, pages, classes, edges)
     else:
-        found = _edges_ascii(buffer, low, high, is_word, scratch[5])
-    n = _cut(cells, scratch[5], found, shortest, scratch[0], scratch[4], scratch[1])
+        found = _edges_ascii(buffer, low, high, is_word, edges)
+    n = _cut(cells, edges, found, shortest, scratch[0], scratch[4], scratch[1])
     scratch[2, :n] = _OFFSET
-    _fnv1a(buffer, scratch[0, :n], scratch[4, :n], scratch[1, :n], scratch[2, :n], scratch[6])
+    _fnv1a(buffer, scratch[0, :n], scratch[4, :n], scratch[1, :n], scratch[2, :n], scratch[5])
     return n
 
 
@@ -320,7 +324,7 @@ def _pairs(buffer, n, scratch):
         scratch[4, _ONE:n],
         scratch[1, _ONE:n],
         scratch[3, :last],
-        scratch[6],
+        scratch[5],
     )
     return last
 
@@ -329,14 +333,21 @@ def _pairs(buffer, n, scratch):
 
 
 @njit(cache=True, nogil=True)
+def _table(hashes):
+    """Return how many slots a hash table has for so many hashes, and by how much a hash is shifted
+    to get its slot. Small tables are emptier, which is quicker as long as they fit the caches."""
+    slots, shift = _U(16), _U(60)
+    while slots < _TWO * hashes or (slots < _U(1 << 18) and slots < _U(4) * hashes):
+        slots <<= _ONE
+        shift -= _ONE
+    return slots, shift
+
+
+@njit(cache=True, nogil=True)
 def _voters(hashes, damped, keys, counts, voters):
     """Collect a hash as often as it votes: at each occurrence, or damped at the 1st, 2nd, 4th, 8th,
     ..., which makes the bit length of the count. Return how many votes and distinct hashes."""
-    slots = _U(16)
-    shift = _U(60)
-    while slots < _U(4) * _U(len(hashes)):
-        slots <<= _ONE
-        shift -= _ONE
+    slots, shift = _table(_U(len(hashes)))
     keys[:slots] = _ZERO
     counts[:slots] = 0
     zeros = np.uint32(0)
@@ -381,11 +392,9 @@ def _simhash(buffer, offsets, unicode, shortest, mixed, damped, is_word, pages, 
     bits = np.zeros(documents, np.uint64)
     features = np.zeros(documents, np.int32)
     cells = buffer.view(np.uint64)
-    longest = _longest(offsets)
-    scratch = np.empty((7, longest + 8), np.uint64)
-    slots = 16
-    while slots < 4 * longest:
-        slots *= 2
+    words = _most_words(offsets)
+    scratch = np.empty((6, words), np.uint64)
+    slots, _ = _table(_U(words))
     keys, counts = np.empty(slots, np.uint64), np.empty(slots, np.uint32)
     votes = np.zeros(64, np.int64)
     for d in range(documents):
@@ -416,8 +425,8 @@ def _minhash(buffer, offsets, probes, is_word, pages, classes):
     bits = np.zeros(documents, np.uint64)
     features = np.zeros(documents, np.int32)
     cells = buffer.view(np.uint64)
-    longest = _longest(offsets)
-    scratch = np.empty((7, longest + 8), np.uint64)
+    words = _most_words(offsets)
+    scratch = np.empty((6, words), np.uint64)
     own, lowest = np.empty(64, np.uint64), np.empty(64, np.uint64)
     for d in range(documents):
         low, high = _U(offsets[d]), _U(offsets[d + 1])
@@ -454,11 +463,7 @@ def _minhash(buffer, offsets, probes, is_word, pages, classes):
 def _distinct(hashes, keys):
     """Move the distinct hashes to the front, in the order of their first occurrence; return how
     many there are."""
-    slots = _U(16)
-    shift = _U(60)
-    while slots < _TWO * _U(len(hashes)):
-        slots <<= _ONE
-        shift -= _ONE
+    slots, shift = _table(_U(len(hashes)))
     keys[:slots] = _ZERO
     n, zeros = _ZERO, _ZERO
     for j in range(_U(len(hashes))):
@@ -483,12 +488,9 @@ def _shingles(buffer, offsets, width, step, is_word, pages, classes):
     documents = len(offsets) - 1
     ends = np.zeros(documents + 1, np.int64)
     cells = buffer.view(np.uint64)
-    longest = _longest(offsets)
-    scratch = np.empty((7, longest + 8), np.uint64)
-    slots = 16
-    while slots < 2 * longest:
-        slots *= 2
-    keys = np.empty(slots, np.uint64)
+    words = _most_words(offsets)
+    scratch = np.empty((6, words), np.uint64)
+    keys = np.empty(_table(_U(words))[0], np.uint64)
     values = np.empty(int(offsets[-1]), np.uint64)
     at = _ZERO
     for d in range(documents):
