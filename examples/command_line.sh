@@ -10,6 +10,10 @@ neardup scan "$docs" -o pairs.csv --clusters clusters.csv --show
 neardup scan "$docs" --threshold 3 --quiet -o near-identical.csv
 neardup scan "$docs" --threshold 16 --min-similarity 0.3 --quiet -o related.csv
 
+# MinHash in place of SimHash, and its result held against labelled pairs.
+neardup scan "$docs" --sketch minhash --quiet -o minhash.csv
+neardup eval minhash.csv "$(dirname "$0")/expected_pairs.csv"
+
 # In a pipeline: pairs on standard output, everything else on standard error.
 neardup scan "$docs" --quiet | cut -d, -f3 | sort | uniq -c
 

@@ -23,20 +23,6 @@ FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
-    """One text as the corpus gives it.
-
-    ``size`` is the number of bytes it was read from, ``line`` its line in a corpus file
-    (0 when the document is a whole file).
-    """
-
-    id: str
-    text: str
-    size: int = 0
-    line: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Skipped:
     """A document, or a part of a corpus file, that takes no part in the comparison.
 

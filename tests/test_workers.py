@@ -94,6 +94,33 @@ def test_spawned_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(results) == list(range(9))
 
 
+def test_a_scan_with_spawned_workers(tmp_path: Path) -> None:
+    """What the workers need can be sent to them."""
+    for number in range(60):
+        text = " ".join(f"w{number // 2 * 100 + place}" for place in range(40)) + f" {number}"
+        (tmp_path / f"{number:02}.txt").write_text(text)
+    script = tmp_path / "spawn.py"
+    script.write_text(
+        "import sys, neardup\n"
+        "from neardup import verify\n"
+        "from neardup.corpus import sources\n"
+        "if __name__ == '__main__':\n"
+        "    sys.platform = 'darwin'\n"
+        "    sources._PART_BYTES = verify._TEXT_AT_ONCE = 2000\n"
+        "    verify._SHINGLES_AT_ONCE = 300\n"
+        "    for pair in neardup.scan(sys.argv[1], workers=2):\n"
+        "        print(pair.left, pair.right)\n"
+    )
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    for path in tmp_path.glob("*.txt"):
+        path.rename(docs / path.name)
+    command = [sys.executable, str(script), str(docs)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.stderr == ""
+    assert done.stdout.split() == [f"{number:02}.txt" for number in range(60)]
+
+
 def test_cores() -> None:
     assert cores() >= 1
 

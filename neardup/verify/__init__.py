@@ -77,7 +77,8 @@ def confirm(
         The temporary file cannot be written.
     """
     progress = progress or Progress()
-    fast.kernels("sketch"), fast.kernels("verify")  # before the workers are made
+    for folder in ("sketch", "verify"):
+        fast.kernels(folder)  # before the workers are made
     rows, left, right = together(candidates.left, candidates.right)
     lost: dict[int, str] = {}
     similarity = np.zeros(len(candidates))

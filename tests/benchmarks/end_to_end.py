@@ -524,7 +524,7 @@ def watch(command: Sequence[str], environment: dict[str, str]) -> Run:
             pid, status, usage = os.wait4(process.pid, os.WNOHANG)
             if pid:
                 break
-            if turn % 20 == 0:  # takes some time itself
+            if turn % 100 == 0:  # slows down what it looks at
                 peak = max(peak, sum(map(memory, tree(process.pid))))
             turn += 1
             time.sleep(0.02)
