@@ -91,11 +91,18 @@ class _Team:
             process = context.Process(  # type: ignore[attr-defined]
                 target=_serve, args=(work, theirs, spare), name=f"neardup-{number}", daemon=True
             )
-            with _no_signals(), warnings.catch_warnings():
-                # Python warns of forking beside threads; the only ones are those of numpy's linear
-                # algebra, which is prepared for it and not used here.
-                warnings.simplefilter("ignore", DeprecationWarning)
-                process.start()
+            try:
+                with _no_signals(), warnings.catch_warnings():
+                    # Python warns of forking beside threads; the only ones are those of numpy's
+                    # linear algebra, which is prepared for it and not used here.
+                    warnings.simplefilter("ignore", DeprecationWarning)
+                    process.start()
+            except OSError as error:
+                self.stop()
+                raise NeardupError(
+                    f"cannot start worker processes: {(error.strerror or str(error)).lower()}; "
+                    "--workers 1 needs none"
+                ) from None
             self._processes.append(process)
         for _, theirs in ends:
             theirs.close()

@@ -448,6 +448,24 @@ def test_how_files_are_cut_into_parts_does_not_matter(
     assert [text for _, text in again] == [document.text for document in documents]
 
 
+def test_a_corpus_file_that_is_cut_meanwhile_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "_PART_BYTES", 100)
+    write(tmp_path, a_jsonl=lines(*({"text": TEXT} for _ in range(20))))
+    files = Files([tmp_path])
+    parts = files.parts()
+    os.truncate(tmp_path / "a.jsonl", parts[1].start + 5)
+    assert len(parts) > 5
+    for part in parts:
+        origins = Origins()
+        list(files.read(part, origins))
+        files.enter(part, origins)
+    reasons = [skip.reason for skip in files.tally.skipped]
+    assert "the file ends inside a record" in reasons
+    assert reasons.count("cut while scanning: its last lines are gone") >= len(parts) - 2
+
+
 @pytest.mark.parametrize("parser", ["orjson", "json"])
 def test_both_parsers_of_json_give_the_same(
     parser: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

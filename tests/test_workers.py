@@ -87,6 +87,16 @@ def test_a_killed_worker_is_loud() -> None:
         assert multiprocessing.active_children() == []
 
 
+def test_workers_that_cannot_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_fork() -> int:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(os, "fork", no_fork)
+    with pytest.raises(NeardupError, match="resource temporarily unavailable; --workers 1"):
+        list(in_order(late_if_even, range(5), 2))
+    assert multiprocessing.active_children() == []
+
+
 def test_spawned_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     """As where processes are not forked."""
     monkeypatch.setattr("neardup.workers.sys.platform", "darwin")

@@ -339,7 +339,7 @@ class Files:
     def _read_records(self, number: int, path: str, part: Part, origins: Origins) -> Iterator[str]:
         with open_regular(path) as file, unreadable():
             file.seek(part.start)
-            for line_number, offset, line in self._lines(file, part, origins):
+            for line_number, offset, line in _lines(file, number, part, origins):
                 origins.bytes_read += len(line)
                 try:
                     record, note = records.parse(line, self._id_field)
@@ -353,26 +353,6 @@ class Files:
                     origins.notes[f"records {note}"] += 1
                 origins.add(records.id_of(record, self._id_field), number, offset, line_number)
                 yield text
-
-    def _lines(
-        self, file: BinaryIO, part: Part, origins: Origins
-    ) -> Iterator[tuple[int, int, bytes]]:
-        """Yield number, offset and content of every line of a part that is not blank."""
-        offset, number = part.start, 0
-        while part.end is None or offset < part.end:
-            with origins.timed():
-                if part.end is None:  # whatever the file has by now, piece by piece
-                    lines = file.readlines(_PART_BYTES)
-                else:
-                    lines = BytesIO(file.read(part.end - offset)).readlines()
-            if not lines:
-                break
-            for line in lines:
-                number += 1
-                if line.strip():
-                    yield number, offset, line
-                offset += len(line)
-        origins.lines = number
 
     def _check_records(self) -> frozenset[int]:
         """Look into all corpus files before the work starts; return those to leave out."""
@@ -402,6 +382,30 @@ class Files:
 
     def _skip_file(self, number: int, reason: str) -> None:
         self.tally.skip(self._file_ids[number], "read", reason)
+
+
+def _lines(
+    file: BinaryIO, number: int, part: Part, origins: Origins
+) -> Iterator[tuple[int, int, bytes]]:
+    """Yield number, offset and content of every line of a part that is not blank. ``number`` is
+    that of the file."""
+    offset, line_number = part.start, 0
+    while part.end is None or offset < part.end:
+        with origins.timed():
+            if part.end is None:  # whatever the file has by now, piece by piece
+                lines = file.readlines(_PART_BYTES)
+            else:
+                lines = BytesIO(file.read(part.end - offset)).readlines()
+        if not lines:
+            break
+        for line in lines:
+            line_number += 1
+            if line.strip():
+                yield line_number, offset, line
+            offset += len(line)
+    origins.lines = line_number
+    if part.end is not None and offset < part.end:
+        origins.skipped.append((number, 0, "cut while scanning: its last lines are gone"))
 
 
 def _holds_records(path: str) -> bool:
