@@ -204,7 +204,10 @@ class _ReadPart:
 def _read(corpus: Corpus, settings: Settings, progress: Progress) -> _Read:
     """Read and fingerprint the parts of the corpus, shared among the workers."""
     fast.expect(corpus.total)
-    fast.kernels("sketch")  # before the workers are made
+    with progress.phase("load"):
+        # Before the workers are made; the first time on a machine they are compiled.
+        for folder in ("sketch", "index", "verify"):
+            fast.kernels(folder)
     digests, sizes = bytearray(), array("q")
     bits, features = [np.empty(0, np.uint64)], [np.empty(0, np.int32)]
     parts = corpus.parts()

@@ -68,6 +68,10 @@ class Bars(Progress):
         from tqdm import tqdm
 
         tqdm.monitor_interval = 0  # no thread of its own, for workers are forked
+        if total is None:
+            with tqdm(desc=name, bar_format="{desc} ...", leave=False):
+                yield unseen
+            return
         with tqdm(
             total=total, desc=name, unit=f" {unit}", unit_scale=True, leave=False, delay=0.3
         ) as bar:
