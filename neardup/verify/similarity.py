@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from neardup import fast
 from neardup.cluster import components
-from neardup.progress import Advance, unseen
 from neardup.sketch.features import Hashes
 from neardup.tables import FloatArray, IntArray, UInt8Array, UInt64Array
 
@@ -28,7 +27,7 @@ Numbers = NDArray[np.signedinteger[Any]]
 _LOOKUPS_AT_ONCE = 2_000_000
 
 # A family with more pairs than this for each of its documents is compared by bits: making the rows
-# costs as much as looking up some 50 partners (measured).
+# costs about as much as looking up 50 partners.
 _PAIRS_PER_DOCUMENT = 50
 
 # Size of all rows of bits of a family at once, and of the rows compared at once, in bytes.
@@ -36,16 +35,13 @@ _BITS_AT_ONCE = 32_000_000
 _ROWS_AT_ONCE = 1_000_000
 
 
-def jaccard(
-    shingles: Hashes, left: IntArray, right: IntArray, advance: Advance = unseen
-) -> FloatArray:
+def jaccard(shingles: Hashes, left: IntArray, right: IntArray) -> FloatArray:
     """Return the Jaccard similarity of each pair of documents, float64 (m,); 0 when both are empty.
 
     Parameters
     ----------
     shingles : Hashes of d documents, distinct within each
     left, right : int64 (m,), documents, ``left`` in rising order
-    advance : called with the number of pairs done
     """
     documents = len(shingles.offsets) - 1
     family = components(documents, left, right)
@@ -62,16 +58,15 @@ def jaccard(
     for pairs in _large_families(family, left):
         rows, one, other = together(left[pairs], right[pairs])
         parts = [numbers[offsets[row] : offsets[row + 1]] for row in rows.tolist()]
-        by_bits = _by_bits(parts, one, other, advance)
+        by_bits = _by_bits(parts, one, other)
         if by_bits is not None:
             common[pairs] = by_bits
             few[pairs] = False
     rest = np.flatnonzero(few)
     if compiled is None:
-        common[rest] = _by_flags(numbers, offsets, left[rest], right[rest], advance)
+        common[rest] = _by_flags(numbers, offsets, left[rest], right[rest])
     else:
         common[rest] = compiled.common(numbers, offsets, left[rest], right[rest])
-        advance(len(rest))
     union = sizes[left] + sizes[right] - common
     return common / np.maximum(union, 1)
 
@@ -104,9 +99,7 @@ def _large_families(family: IntArray, left: IntArray) -> Iterator[IntArray]:
         yield chosen[start:end]
 
 
-def _by_bits(
-    parts: list[Numbers], left: IntArray, right: IntArray, advance: Advance
-) -> IntArray | None:
+def _by_bits(parts: list[Numbers], left: IntArray, right: IntArray) -> IntArray | None:
     """Return how many shingles each pair of a family has in common; None if the family shares so
     many different ones that looking them up is quicker."""
     sizes = [len(part) for part in parts]
@@ -125,12 +118,9 @@ def _by_bits(
         rows = np.empty((len(parts), -(-size // 64)), np.uint64)
         for row, (start, end) in enumerate(pairwise(bounds)):
             rows[row] = _bits(place[start:end] - low, size)
-        done = 0
         for one, first, last in _runs(left, _ROWS_AT_ONCE // (8 * rows.shape[1]) + 1):
             both = rows[right[first:last]] & rows[one]
             common[first:last] += np.bitwise_count(both).sum(axis=1, dtype=np.int64)
-            done += last - first
-    advance(len(left))
     return common
 
 
@@ -151,9 +141,7 @@ def _runs(left: IntArray, most: int) -> Iterator[tuple[int, int, int]]:
             yield one, first, min(first + most, end)
 
 
-def _by_flags(
-    numbers: Numbers, offsets: IntArray, left: IntArray, right: IntArray, advance: Advance
-) -> IntArray:
+def _by_flags(numbers: Numbers, offsets: IntArray, left: IntArray, right: IntArray) -> IntArray:
     """Return how many shingles each pair has in common; ``left`` is rising."""
     sizes = np.diff(offsets)
     common = np.zeros(len(left), np.int64)
@@ -172,7 +160,6 @@ def _by_flags(
             ends = np.cumsum(sizes[right[part]])
             common[part] = np.diff(running[ends], prepend=0)
         flags[mine] = 0
-        advance(high - low)
     return common
 
 
