@@ -92,12 +92,19 @@ def confirm(
                     lost.update(gone)
                     advance(int(sizes[chunks[number]].sum()))
             with progress.phase("compare", len(candidates), "pairs") as advance:
-                parts = _parts(left, right, candidates.distance, shelf.sizes)
+                # Sets of too different sizes cannot be similar enough, whatever they hold.
+                one, other = shelf.sizes[left], shelf.sizes[right]
+                bound = np.minimum(one, other) / np.maximum(np.maximum(one, other), 1)
+                able = np.flatnonzero(bound >= min_similarity)
+                left, right = left[able], right[able]
+                advance(len(candidates) - len(able))
+                parts = _parts(left, right, candidates.distance[able], shelf.sizes)
+                parts.sort(key=len, reverse=True)  # so that the workers end together
                 compare = partial(_compare, shelf, left, right, parts)
                 for part, found in zip(
                     parts, in_order(compare, range(len(parts)), workers), strict=True
                 ):
-                    similarity[part] = found
+                    similarity[able[part]] = found
                     advance(len(part))
     except OSError as error:
         raise NeardupError(
@@ -160,7 +167,9 @@ def _parts(
         return []
     near = 2 * distance <= distance.max()
     family = components(len(sizes), left[near], right[near])
-    group = components(len(sizes), left, right)
+    one, other = family[left], family[right]
+    apart = one != other
+    group = components(len(sizes), one[apart], other[apart])[family]
     order = np.lexsort((family, group))
     block = np.empty(len(sizes), np.int64)
     block[order] = _pieces(sizes[order], _SHINGLES_AT_ONCE)
@@ -171,7 +180,9 @@ def _parts(
     members = np.diff(first, append=len(order))
     whole = np.repeat(small, members)
     block[order[whole]] = np.repeat(block[order[first]], members)[whole]
-    one, other = np.sort((block[left], block[right]), axis=0)
-    part = one * (int(block.max()) + 1) + other
+    one, other = block[left], block[right]
+    part = np.minimum(one, other) * (int(block.max()) + 1) + np.maximum(one, other)
+    # A stable sort of small numbers is quicker.
+    part = part.astype(np.min_scalar_type(int(part.max())))
     by_part = np.argsort(part, kind="stable")
     return np.split(by_part, np.flatnonzero(np.diff(part[by_part])) + 1)
