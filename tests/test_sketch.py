@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 import neardup
 from neardup import fast
 from neardup.errors import UsageError
-from neardup.sketch import fingerprint, fingerprints, hashing
+from neardup.sketch import fingerprint, fingerprints, hashing, tokens
 from neardup.sketch.features import Hashes, word_hashes
 from neardup.sketch.simhash import weigh
 from neardup.sketch.tokens import fold, unicode_words
@@ -549,3 +549,18 @@ def test_floods_of_marks_are_cut() -> None:
     assert len(fold(flood)) < 40
     texts = ["a" + "\u0301\u0323" * n + "b" for n in (1, 14, 15, 16, 100)] + ["\u05b0" * 99 + "x"]
     check(texts, "simhash")
+
+
+def test_decomposed_text_is_no_flood(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cutting floods is slow; text with a mark on every letter is not taken for one."""
+
+    class Unwanted:
+        def sub(self, replacement: str, text: str) -> str:
+            raise AssertionError("nothing is to be cut")
+
+    suspect, _ = tokens._floods()
+    monkeypatch.setattr(tokens, "_floods", lambda: (suspect, Unwanted()))
+    text = "e\u0301a\u0300" * 50
+    assert tokens.fold_utf8(text).decode() == "éà" * 50
+    with pytest.raises(AssertionError, match="nothing is to be cut"):
+        tokens.fold_utf8("e" + "\u0301" * 31)

@@ -4,6 +4,8 @@ Bit for bit what the numpy kernels give, at several times their speed. The loops
 compiler that turns plain loops into vector instructions: contiguous arrays of uint64, decisions as
 arithmetic instead of branches, one step per loop, and unsigned indices, since numba checks signed
 ones for being negative. All arrays of one document stay in the level-2 cache between the steps.
+
+It is all in one file, since numba's cache looks only at the file of the kernel that was compiled.
 """
 
 from __future__ import annotations

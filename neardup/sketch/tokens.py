@@ -75,7 +75,8 @@ def fold_utf8(text: str) -> bytes:
     # characters outside ASCII, and save the passes over all others (twice as fast on English).
     others = data.translate(None, _ASCII).decode("utf-8")
     suspect, flood = _floods()
-    if suspect.search(others):
+    # Without the letters between them the marks of decomposed text come in a row, too.
+    if suspect.search(others) and suspect.search(text):
         text = flood.sub(r"\1", text)
         data = text.encode("utf-8", "replace")
     if (
