@@ -3,6 +3,7 @@ gives is tested where the numpy kernels are: in test_sketch.py and test_verify.p
 
 from __future__ import annotations
 
+import importlib
 import os
 import random
 import shutil
@@ -566,15 +567,24 @@ def check_voters(compiled: ModuleType, hashes: Iterable[int]) -> None:
         assert distinct == len(counted)
         assert (keys[slots:] == 1).all()
         assert (counts[slots:] == 7).all()
+    keys = np.full(2 * slots, 1, np.uint64)
+    n = compiled._distinct(values, keys)
+    assert values[:n].tolist() == list(counted)
+    assert (keys[slots:] == 1).all()
 
 
 INVERSE = pow(0x9E3779B97F4A7C15, -1, 2**64)
 
 
 def in_slot(slot: int, slots: int, count: int) -> list[int]:
-    """Different hashes that all belong in one slot of a table."""
+    """Different hashes that all belong in one slot of the voters' table."""
+    return [value * INVERSE & naive.MASK for value in beginning(slot, slots, count)]
+
+
+def beginning(slot: int, slots: int, count: int) -> list[int]:
+    """Different hashes with the same upper bits."""
     first = slot << (64 - (slots - 1).bit_length())
-    return [(first + i) * INVERSE & naive.MASK for i in range(count)]
+    return [first + i for i in range(count)]
 
 
 def test_voters(compiled: ModuleType) -> None:
@@ -592,6 +602,8 @@ def test_voters(compiled: ModuleType) -> None:
             check_voters(compiled, in_slot(slot, slots, size))
             few = in_slot(slot, slots, size // 3)
             check_voters(compiled, [*few, 0, *few, *few[:1], 0][:size])
+            few = beginning(slot, slots, size // 2)
+            check_voters(compiled, [*few, *few[::-1], 0])
     # Hashes that are not mixed: neighbours, and such that differ in one bit only.
     check_voters(compiled, range(1000))
     check_voters(compiled, [1 << i for i in range(64)] * 3)
@@ -621,3 +633,12 @@ def test_counters_do_not_overflow(count: int, compiled: ModuleType) -> None:
         compiled._count(values, 2, votes)
         columns = (values[:, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)
         assert votes.tolist() == (3 * columns.sum(axis=0)).tolist()
+
+
+def test_a_constant_changed_elsewhere_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """numba's cache would go on with the old one."""
+    pytest.importorskip("numba")
+    monkeypatch.setattr("neardup.sketch.characters.MOST_MARKS", 20)
+    monkeypatch.delitem(sys.modules, "neardup.sketch.compiled", raising=False)
+    with pytest.raises(RuntimeError, match="other constants"):
+        importlib.import_module("neardup.sketch.compiled")

@@ -23,8 +23,26 @@ from neardup.tables import Int32Array, IntArray, UInt8Array, UInt64Array
 
 _U = np.uint64
 _ZERO, _ONE, _TWO, _THREE, _EIGHT, _BYTE = _U(0), _U(1), _U(2), _U(3), _U(8), _U(255)
-_OFFSET, _PRIME, _BLANK = _U(FNV_OFFSET), _U(FNV_PRIME), _U(ord(" "))
 _LANES = _U(0x0101010101010101)
+
+# Compiled kernels keep these, and the cache would not notice a change in the file they come from:
+# they are written out once more, so that whoever changes one must change this file.
+_FROZEN = (0xCBF29CE484222325, 0x100000001B3, 8, 0x9E3779B97F4A7C15, 0, 1, 2, 4, 7, -1, 30)
+if _FROZEN != (
+    FNV_OFFSET,
+    FNV_PRIME,
+    PADDING,
+    minhash.STEP,
+    characters.BREAK,
+    characters.WORD,
+    characters.LONE,
+    characters.MARK,
+    characters.PAGE_BITS,
+    characters.UNSETTLED,
+    characters.MOST_MARKS,
+):
+    raise RuntimeError("the kernels were written for other constants: see _FROZEN")
+_OFFSET, _PRIME, _BLANK = _U(FNV_OFFSET), _U(FNV_PRIME), _U(ord(" "))
 _STEP = _U(minhash.STEP)
 _BREAK, _WORD, _LONE, _MARK = (
     np.uint8(kind) for kind in (characters.BREAK, characters.WORD, characters.LONE, characters.MARK)
