@@ -123,7 +123,7 @@ def main() -> int:
         peer("rensa", "3-shingles, verified", options.rensa_megabytes),
         peer("datasketch", "3-shingles, verified", options.datasketch_megabytes),
         peer("rensa-words", "words, estimated", options.rensa_megabytes),
-        peer("gaoya", "words, 5 bits, not verified", options.gaoya_megabytes),
+        peer("gaoya", "words, up to 4 bits, not verified", options.gaoya_megabytes),
     ]
     with tempfile.TemporaryDirectory(prefix="neardup-") as folder:
         corpus = options.corpus or Path(folder, "corpus.jsonl")
