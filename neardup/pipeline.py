@@ -16,8 +16,7 @@ from neardup.corpus.sources import Corpus, Files, Origins, Part, Paths, Texts
 from neardup.corpus.walk import FileKey
 from neardup.errors import UnreadableError, UsageError
 from neardup.groups import Groups
-from neardup.index.plan import choose
-from neardup.index.search import exact, window
+from neardup.index.search import exact, plan_for, window
 from neardup.progress import Progress
 from neardup.result import ScanResult
 from neardup.settings import DEFAULT_ROTATIONS, DEFAULT_WINDOW, Settings
@@ -296,7 +295,7 @@ def _originals(digests: UInt64Array, prints: Fingerprints, ids: Ids) -> IntArray
 
 def _search(bits: UInt64Array, settings: Settings, progress: Progress) -> Pairs:
     if settings.exact:
-        plan = choose(len(bits), settings.max_distance)
+        plan = plan_for(len(bits), settings.max_distance)
         with progress.phase("search", len(plan.masks), "tables") as advance:
             return exact(bits, plan, advance, settings.workers)
     rotations = settings.rotations or DEFAULT_ROTATIONS

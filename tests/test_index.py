@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from neardup import index
 from neardup.errors import UsageError
 from neardup.index import search
-from neardup.index.plan import BRUTE_FORCE, PAIR_COST, ROW_COST, Design, choose, designs
-from neardup.index.search import _squeeze, exact, window
+from neardup.index.plan import BRUTE_FORCE, COMPILED, NUMPY, Costs, Design, choose, designs
+from neardup.index.search import _squeeze, exact, plan_for, window
 from neardup.tables import Pairs, SearchPlan, UInt64Array
 
 pytestmark = pytest.mark.usefixtures("kernels")
@@ -130,7 +130,9 @@ def large_pairs() -> Found:
 @pytest.mark.parametrize("k", range(17))
 def test_finds_every_pair_of_many(k: int, large_pairs: Found) -> None:
     """Enough rows for the planner to choose several tables by itself."""
-    assert len(choose(len(LARGE), k).masks) > 1 or k in (0, 14, 15, 16)
+    plan = choose(len(LARGE), k)
+    assert len(plan.masks) > 1 or k in (0, 14, 15, 16)
+    assert listed(exact(words(LARGE), plan)) == within(large_pairs, k)
     assert listed(index.pairs(words(LARGE), k)) == within(large_pairs, k)
 
 
@@ -246,9 +248,10 @@ def test_every_design_finds_every_pair(k: int) -> None:
 
 @pytest.mark.parametrize("k", range(4))
 @pytest.mark.parametrize("n", [10**3, 10**5, 10**6, 10**7])
-def test_chosen_plans_are_complete(n: int, k: int) -> None:
+@pytest.mark.parametrize("costs", [NUMPY, COMPILED])
+def test_chosen_plans_are_complete(n: int, k: int, costs: Costs) -> None:
     """Proven bit by bit: whichever k of the 64 bits differ, some table does not look at them."""
-    plan = choose(n, k)
+    plan = choose(n, k, costs)
     assert plan.max_distance == k
     assert complete(plan.masks.tolist(), [1 << bit for bit in range(64)], k)
 
@@ -264,8 +267,9 @@ def test_brute_force_for_few() -> None:
         assert choose(10**4, k).masks.tolist() == [0]
 
 
-def test_costs_of_a_million() -> None:
-    plan = choose(10**6, 3)
+@pytest.mark.parametrize("costs", [NUMPY, COMPILED])
+def test_costs_of_a_million(costs: Costs) -> None:
+    plan = choose(10**6, 3, costs)
     assert 4 <= len(plan.masks) <= 20
     keys = [mask.bit_count() for mask in plan.masks.tolist()]
     assert min(keys) >= 16
@@ -284,11 +288,19 @@ def test_keys_leave_room_for_the_row(k: int) -> None:
         assert max(keys) + (n - 1).bit_length() <= 64
 
 
-def test_candidates_grow_with_threshold() -> None:
-    """A larger threshold never costs less."""
-    plans = [choose(10**6, k) for k in range(13)]
-    costs = [plan.candidates * PAIR_COST + len(plan.masks) * 10**6 * ROW_COST for plan in plans]
-    assert costs == sorted(costs)
+@pytest.mark.parametrize("costs", [NUMPY, COMPILED])
+def test_costs_grow_with_the_threshold(costs: Costs) -> None:
+    plans = [choose(10**6, k, costs) for k in range(13)]
+    seconds = [plan.candidates * costs.pair + len(plan.masks) * 10**6 * costs.row for plan in plans]
+    assert seconds == sorted(seconds)
+
+
+def test_plans_fit_their_kernel(kernels: str) -> None:
+    """Comparing is what compiling makes cheaper: fewer tables, longer runs."""
+    plan = plan_for(10**6, 10)
+    costs = COMPILED if kernels == "compiled" else NUMPY
+    assert plan.masks.tolist() == choose(10**6, 10, costs).masks.tolist()
+    assert (len(plan.masks) < len(choose(10**6, 10).masks)) == (kernels == "compiled")
 
 
 # Window search

@@ -21,7 +21,7 @@ import numpy as np
 from neardup import fast
 from neardup.errors import UsageError
 from neardup.groups import Groups
-from neardup.index.plan import BITS, choose
+from neardup.index.plan import BITS, COMPILED, choose
 from neardup.progress import Advance, unseen
 from neardup.tables import IntArray, Pairs, SearchPlan, UInt8Array, UInt64Array
 
@@ -55,7 +55,15 @@ def pairs(bits: UInt64Array, k: int) -> Pairs:
     """
     if not isinstance(bits, np.ndarray) or bits.ndim != 1 or bits.dtype != np.uint64:
         raise UsageError("fingerprints are a 1-D numpy array of uint64")
-    return exact(bits, choose(len(bits), k))
+    return exact(bits, plan_for(len(bits), k))
+
+
+def plan_for(n: int, k: int) -> SearchPlan:
+    """Return the cheapest plan for n fingerprints and threshold k with the kernel that will carry
+    it out: the compiled one where the work is worth loading it."""
+    plan = choose(n, k)
+    fast.expect(int(plan.candidates) // _COMPARED_FOR_A_BYTE)
+    return plan if fast.kernels("index") is None else choose(n, k, COMPILED)
 
 
 def exact(
@@ -67,7 +75,6 @@ def exact(
     When equal fingerprints alone make more pairs than there are rows, each value is searched once
     and their pairs are made afterwards. Otherwise telling them apart costs more than it saves.
     """
-    fast.expect(int(plan.candidates) // _COMPARED_FOR_A_BYTE)
     ordered = np.sort(bits)
     runs = np.diff(np.flatnonzero(np.diff(ordered, prepend=~ordered[:1], append=~ordered[-1:])))
     if (runs * (runs - 1) // 2).sum() <= len(bits):

@@ -23,7 +23,7 @@ import peers
 import numpy as np
 
 from neardup.index import pairs
-from neardup.index.plan import choose
+from neardup.index.search import plan_for
 from neardup.tables import Pairs, UInt64Array
 
 K = 3
@@ -111,7 +111,7 @@ def neardup_alone(sizes: tuple[int, ...], thresholds: tuple[int, ...], rounds: i
     for n in sizes:
         for k in thresholds:
             bits = plant(n, k)
-            plan = choose(n, k)
+            plan = plan_for(n, k)
             search = {"": partial(pairs, bits, k)}
             seconds, results = peers.interleaved(search, 1)
             if seconds[""][0] < SLOW:
