@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from neardup.tables import Clusters, IntArray
+from neardup.tables import Clusters, Ids, IntArray
 
 
 def components(n: int, left: IntArray, right: IntArray) -> IntArray:
@@ -40,7 +38,7 @@ def keep_order(id: str) -> tuple[int, str]:
     return len(id), id
 
 
-def cluster(left: IntArray, right: IntArray, original: IntArray, ids: Sequence[str]) -> Clusters:
+def cluster(left: IntArray, right: IntArray, original: IntArray, ids: Ids) -> Clusters:
     """Return the clusters of confirmed pairs.
 
     Parameters
@@ -50,7 +48,7 @@ def cluster(left: IntArray, right: IntArray, original: IntArray, ids: Sequence[s
     original : int64 (n,)
         For each document the one whose text it repeats to the letter, by ``keep_order``; itself
         if there is none. Copies are in the cluster of their original.
-    ids : sequence of n str
+    ids : Ids of n documents
 
     Returns
     -------
@@ -69,16 +67,18 @@ def cluster(left: IntArray, right: IntArray, original: IntArray, ids: Sequence[s
     label = np.zeros(n, np.int64)
     label[members] = rank[label_of]
 
-    a, b = np.concatenate((left, right)), np.concatenate((right, left))
-    order = np.argsort(a, kind="stable")
-    partners = b[order]
-    bounds = np.searchsorted(a[order], np.arange(n + 1))
+    # Every document's partners in a row: pairs as single numbers are sorted the quickest.
+    both = np.sort(np.concatenate((left * n + right, right * n + left)))
+    bounds = np.searchsorted(both, n * np.arange(n + 1)).tolist()
+    partners = both % n
 
     kept_by = original.copy()
     representative = np.full(len(first), -1, np.int64)
     dropped = np.zeros(n, np.bool_)
-    originals = members[original[members] == members].tolist()
-    for row in sorted(originals, key=lambda row: keep_order(ids[row])):
+    originals = members[original[members] == members]
+    names = ids.take(originals)
+    preferred = sorted(range(len(names)), key=lambda place: keep_order(names[place]))
+    for row in originals[preferred].tolist():
         if representative[label[row] - 1] < 0:
             representative[label[row] - 1] = row
         if not dropped[row]:

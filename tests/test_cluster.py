@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.cluster import cluster, components, keep_order
-from neardup.tables import Clusters, IntArray
+from neardup.tables import Clusters, Ids, IntArray
 
 Edges = Sequence[tuple[int, int]]
 
@@ -25,7 +25,7 @@ def columns(edges: Edges) -> tuple[IntArray, IntArray]:
 
 
 def made(ids: Sequence[str], original: Sequence[int], edges: Edges) -> Clusters:
-    return cluster(*columns(edges), np.array(original, np.int64), ids)
+    return cluster(*columns(edges), np.array(original, np.int64), Ids(ids))
 
 
 @dataclass(frozen=True)
