@@ -19,6 +19,7 @@ from neardup.tables import (
     Pairs,
     Skipped,
     UInt8Array,
+    together,
 )
 
 # Fewer features than this make a text short, some 30 words: there a single changed word takes the
@@ -105,9 +106,8 @@ class ScanResult:
         """Yield the pairs by some thousands: each time the pairs, the ids of their documents, and
         the places of the left and right ones among these. Most documents are in many pairs."""
         for low in range(0, len(self), _ROWS_AT_ONCE):
-            part = self.pairs.take(np.arange(low, min(low + _ROWS_AT_ONCE, len(self))))
-            rows, place = np.unique(np.stack((part.left, part.right)), return_inverse=True)
-            left, right = place.reshape(2, -1)
+            part = self.pairs.take(slice(low, low + _ROWS_AT_ONCE))
+            rows, left, right = together(part.left, part.right)
             yield part, self.ids.take(rows), left, right
 
     def links(self) -> Links:

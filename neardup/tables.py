@@ -143,6 +143,21 @@ def order(left: IntArray, right: IntArray) -> IntArray:
     return np.argsort(left * n + right)
 
 
+def together(left: IntArray, right: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Return the documents of pairs, each once and in rising order, int64 (d,), and the places of
+    the left and the right ones among them, int64 (m,)."""
+    count = 1 + max(int(left.max(initial=-1)), int(right.max(initial=-1)))
+    if count > 16 * len(left):  # a table of all documents would be nearly empty
+        documents, places = np.unique(np.stack((left, right)), return_inverse=True)
+        one, other = places.reshape(2, -1)
+        return documents, one, other
+    place = np.zeros(count, np.int64)
+    place[left] = place[right] = 1
+    documents = np.flatnonzero(place)
+    place[documents] = np.arange(len(documents))
+    return documents, place[left], place[right]
+
+
 @dataclass(frozen=True)
 class Pairs:
     """Pairs of documents; left < right, sorted by (left, right), each pair once.
@@ -175,7 +190,7 @@ class Pairs:
     def __len__(self) -> int:
         return len(self.left)
 
-    def take(self, rows: IntArray | BoolArray) -> Pairs:
+    def take(self, rows: IntArray | BoolArray | slice) -> Pairs:
         """Return the chosen pairs, in the order given."""
         return Pairs(
             self.left[rows],

@@ -18,7 +18,7 @@ from neardup import verify
 from neardup.errors import NeardupError, UnreadableError
 from neardup.progress import Advance, Progress
 from neardup.sketch.features import Hashes
-from neardup.tables import IntArray, Pairs
+from neardup.tables import IntArray, Pairs, together
 from neardup.verify import shelf, similarity
 
 pytestmark = pytest.mark.usefixtures("kernels")
@@ -282,7 +282,7 @@ def test_connected_documents_come_together(monkeypatch: pytest.MonkeyPatch) -> N
 def test_documents_of_pairs(edges: list[tuple[int, int]], far: bool) -> None:
     factor = 10**6 if far else 1
     left, right = factor * np.array(edges, np.int64).reshape(-1, 2).T
-    documents, one, other = similarity.together(left, right)
+    documents, one, other = together(left, right)
     assert documents.tolist() == sorted({factor * row for edge in edges for row in edge})
     assert documents[one].tolist() == left.tolist()
     assert documents[other].tolist() == right.tolist()

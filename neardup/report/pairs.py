@@ -54,20 +54,17 @@ def write_pairs(result: ScanResult, output: Output, spreadsheet: bool = False) -
         return
     with output.open("utf-8-sig" if spreadsheet else "utf-8") as file:
         file.write(",".join(Row._fields) + "\n")
-        clusters = np.array(list(map(str, range(len(result.clusters) + 1))), object)
         # There can be millions; written cell by cell they would take longer than to be found.
+        clusters = np.array([f"{number}\n" for number in range(len(result.clusters) + 1)], object)
         for part, ids, left, right in result.named():
             names = np.array([_cell(id, spreadsheet) for id in ids], object)
-            columns = (
-                names[left],
-                names[right],
-                _RELATIONS[part.identical.astype(np.int64)],
-                _DISTANCES[part.distance],
-                _SIMILARITIES[_ten_thousandths(part.similarity)],
-                clusters[result.clusters.label[part.left]],
-            )
-            rows = zip(*(column.tolist() for column in columns), strict=True)
-            file.write("\n".join(map(",".join, rows)) + "\n")
+            cells = np.empty((len(part), 5), object)
+            cells[:, 0] = (names + ",")[left]
+            cells[:, 1] = names[right]
+            cells[:, 2] = _RELATIONS[part.identical.astype(np.int64), part.distance]
+            cells[:, 3] = _SIMILARITIES[_ten_thousandths(part.similarity)]
+            cells[:, 4] = clusters[result.clusters.label[part.left]]
+            file.write("".join(cells.ravel().tolist()))
 
 
 def write_clusters(result: ScanResult, output: Output, spreadsheet: bool = False) -> None:
@@ -155,10 +152,12 @@ def _cell(value: Value, spreadsheet: bool) -> str:
     return value
 
 
-# Cells by number: of Pairs.identical, Pairs.distance and _ten_thousandths.
-_RELATIONS = np.array(["near", "exact"], object)
-_DISTANCES = np.array(list(map(str, range(65))), object)
-_SIMILARITIES = np.array([*(f"{part / 10_000:.4f}" for part in range(10_001)), ""], object)
+# Cells with their commas, by number: of Pairs.identical and Pairs.distance, and of
+# _ten_thousandths.
+_RELATIONS = np.array(
+    [[f",{word},{bits}," for bits in range(65)] for word in ("near", "exact")], object
+)
+_SIMILARITIES = np.array([*(f"{part / 10_000:.4f}," for part in range(10_001)), ","], object)
 
 
 def _ten_thousandths(similarity: FloatArray) -> IntArray:

@@ -13,10 +13,10 @@ from neardup import fast
 from neardup.cluster import components
 from neardup.errors import NeardupError, UnreadableError
 from neardup.progress import Progress
-from neardup.tables import FloatArray, IntArray, Pairs, UInt8Array
+from neardup.tables import FloatArray, IntArray, Pairs, UInt8Array, together
 from neardup.verify.shelf import Made, Shelf
 from neardup.verify.shingling import shingles
-from neardup.verify.similarity import jaccard, together
+from neardup.verify.similarity import jaccard
 from neardup.workers import in_order
 
 __all__ = ["ReadAgain", "Verified", "confirm", "jaccard", "shingles"]

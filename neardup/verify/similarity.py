@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from neardup import fast
 from neardup.cluster import components
 from neardup.sketch.features import Hashes
-from neardup.tables import FloatArray, IntArray, UInt8Array, UInt64Array
+from neardup.tables import FloatArray, IntArray, UInt8Array, UInt64Array, together
 
 Numbers = NDArray[np.signedinteger[Any]]
 
@@ -69,21 +69,6 @@ def jaccard(shingles: Hashes, left: IntArray, right: IntArray) -> FloatArray:
         common[rest] = compiled.common(numbers, offsets, left[rest], right[rest])
     union = sizes[left] + sizes[right] - common
     return common / np.maximum(union, 1)
-
-
-def together(left: IntArray, right: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the documents of pairs, each once and in rising order, int64 (d,), and the places of
-    the left and the right ones among them, int64 (m,)."""
-    count = 1 + max(int(left.max(initial=-1)), int(right.max(initial=-1)))
-    if count > 16 * len(left):  # a table of all documents would be nearly empty
-        documents, places = np.unique(np.stack((left, right)), return_inverse=True)
-        one, other = places.reshape(2, -1)
-        return documents, one, other
-    place = np.zeros(count, np.int64)
-    place[left] = place[right] = 1
-    documents = np.flatnonzero(place)
-    place[documents] = np.arange(len(documents))
-    return documents, place[left], place[right]
 
 
 def _large_families(family: IntArray, left: IntArray) -> Iterator[IntArray]:
