@@ -23,7 +23,7 @@ from neardup.settings import DEFAULT_ROTATIONS, DEFAULT_WINDOW, Settings
 from neardup.sketch import batches, fingerprint_batch, recipe
 from neardup.tables import Fingerprints, Ids, Int32Array, IntArray, Pairs, Tally, UInt64Array
 from neardup.verify import confirm
-from neardup.workers import in_order
+from neardup.workers import in_order, keep_freed_memory
 
 
 def scan(
@@ -129,6 +129,7 @@ def _run(corpus: Corpus, settings: Settings, progress: Progress) -> ScanResult:
     5. cluster the confirmed pairs and choose what to keep
     """
     recipe(settings.sketch)
+    keep_freed_memory()
     read = _read(corpus, settings, progress)
     ids, tally, prints = corpus.ids(), corpus.tally, read.prints
     _name_unusable(ids, prints, tally)

@@ -30,6 +30,7 @@ from neardup.sketch.minhash import densify, one_bit, smallest
 from neardup.sketch.simhash import majority, weigh
 from neardup.sketch.tokens import Words, ascii_words, unicode_words
 from neardup.tables import Fingerprints, Int32Array, UInt64Array
+from neardup.workers import keep_freed_memory
 
 #: Characters fingerprinted at once: small enough for the caches, large enough for numpy
 #: (measured: 256 KB to 1 MB are within a tenth of each other, 64 KB and 4 MB a third slower).
@@ -133,19 +134,9 @@ def _checked(texts: Iterable[str]) -> Iterator[str]:
         yield text
 
 
-def _keep_freed_memory() -> None:
-    """Let glibc's allocator keep arrays of a batch for the next one.
-
-    Arrays above its threshold (128 KB) are mapped anew each time, and touching them first costs
-    a third of all time (measured). Freeing one larger array raises the threshold for good
-    (mallopt(3), M_MMAP_THRESHOLD); nothing is touched, and other allocators do not mind.
-    """
-    np.empty(24 << 20, np.uint8)
-
-
 def batches(texts: Iterable[str]) -> Iterator[list[str]]:
     """Group texts, in order, into lists of at most ``BATCH`` characters where they fit."""
-    _keep_freed_memory()
+    keep_freed_memory()
     batch: list[str] = []
     size = 0
     for text in texts:
