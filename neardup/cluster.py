@@ -16,15 +16,16 @@ def components(n: int, left: IntArray, right: IntArray) -> IntArray:
     """
     label = np.arange(n)
     while len(left):
-        a, b = label[left], label[right]
-        apart = a != b
-        left, right, a, b = left[apart], right[apart], a[apart], b[apart]
-        np.minimum.at(label, np.maximum(a, b), np.minimum(a, b))
+        np.minimum.at(label, np.maximum(left, right), np.minimum(left, right))
         while True:
             shorter = label[label]
             if np.array_equal(shorter, label):
                 break
             label = shorter
+        # What is still apart is joined by edges between labels in place of nodes.
+        left, right = label[left], label[right]
+        apart = left != right
+        left, right = left[apart], right[apart]
     return label
 
 

@@ -138,7 +138,8 @@ def _run(corpus: Corpus, settings: Settings, progress: Progress) -> ScanResult:
             original = _originals(read.digests, prints, ids)
             rows = np.flatnonzero((original == np.arange(len(ids))) & (prints.features > 0))
         near = _search(prints.bits[rows], settings, progress)
-        near = Pairs.candidates(rows[near.left], rows[near.right], near.distance)
+        if len(rows) < len(ids):
+            near = Pairs.candidates(rows[near.left], rows[near.right], near.distance)
         candidates = len(near)
         if settings.min_similarity == 0:
             break

@@ -207,9 +207,9 @@ class Pairs:
     @classmethod
     def candidates(cls, left: IntArray, right: IntArray, distance: UInt8Array) -> Pairs:
         """Make pairs that are neither verified nor known to be identical."""
-        count = len(left)
-        unknown = np.full(count, np.nan)
-        return cls(left, right, distance, unknown, np.zeros(count, np.bool_))
+        # One value each, for all rows: candidates are many.
+        unknown = np.broadcast_to(np.float64(np.nan), len(left))
+        return cls(left, right, distance, unknown, np.broadcast_to(np.False_, len(left)))
 
     @classmethod
     def concatenate(cls, parts: Iterable[Pairs]) -> Pairs:

@@ -18,9 +18,9 @@ _ROOM = 1 << 18
 
 def near(
     word: UInt64Array, run_ends: IntArray, masks: UInt64Array, table: int, k: int
-) -> list[tuple[IntArray, IntArray, IntArray]]:
+) -> list[tuple[IntArray, IntArray]]:
     """Return all places (i, j), i < j, within one run, at distance <= k, that share their key in no
-    earlier table; and their distances.
+    earlier table.
 
     Parameters
     ----------
@@ -34,9 +34,9 @@ def near(
     longest = int(np.diff(run_ends, prepend=0).max(initial=0))
     run = place = 0
     while run < len(run_ends):
-        hits = np.empty((3, _ROOM + longest), np.int64)
+        hits = np.empty((2, _ROOM + longest), np.int64)
         count, run, place = _near(word, run_ends, masks[: table + 1], k, run, place, hits, _ROOM)
-        found.append((hits[0, :count].copy(), hits[1, :count].copy(), hits[2, :count].copy()))
+        found.append((hits[0, :count].copy(), hits[1, :count].copy()))
     return found
 
 
@@ -86,7 +86,6 @@ def _near(word, run_ends, masks, k, run, place, hits, room):
                 if table == last and difference & masks[last] == _U(0):
                     hits[0, kept] = i
                     hits[1, kept] = j
-                    hits[2, kept] = _distance(difference)
                     kept += _U(1)
             count = kept
             i += _U(1)
@@ -100,5 +99,5 @@ def check() -> None:
     word = np.array([0, 1, 3, 7], np.uint64)
     masks = np.array([1, 0], np.uint64)
     found = near(word, np.array([4]), masks, 1, 1)
-    if [part.tolist() for part in found[0]] != [[0], [1], [1]]:
+    if [part.tolist() for part in found[0]] != [[0], [1]]:
         raise RuntimeError("the kernel gives wrong results")

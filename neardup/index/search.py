@@ -23,7 +23,7 @@ from neardup.errors import UsageError
 from neardup.groups import Groups
 from neardup.index.plan import BITS, COMPILED, choose
 from neardup.progress import Advance, unseen
-from neardup.tables import IntArray, Pairs, SearchPlan, UInt8Array, UInt64Array
+from neardup.tables import IntArray, Pairs, SearchPlan, UInt64Array
 
 # Rows compared at once: they stay in the level-2 cache for all lags.
 _CHUNK = 1 << 15
@@ -31,7 +31,8 @@ _CHUNK = 1 << 15
 # Fingerprints that numpy compares in the time in which it fingerprints a byte of text.
 _COMPARED_FOR_A_BYTE = 10
 
-Found = tuple[IntArray, IntArray, UInt8Array]
+# Places or rows of pairs.
+Found = tuple[IntArray, IntArray]
 
 
 def pairs(bits: UInt64Array, k: int) -> Pairs:
@@ -78,9 +79,10 @@ def exact(
     ordered = np.sort(bits)
     runs = np.diff(np.flatnonzero(np.diff(ordered, prepend=~ordered[:1], append=~ordered[-1:])))
     if (runs * (runs - 1) // 2).sum() <= len(bits):
-        return _collect(_tables(bits, plan, advance, workers))
+        return _pairs(bits, _sorted(_tables(bits, plan, advance, workers)))
     unique, group = np.unique(bits, return_inverse=True)
-    return _collect(_expand(_tables(unique, plan, advance, workers), Groups.of(group)))
+    found = _expand(_tables(unique, plan, advance, workers), Groups.of(group))
+    return _pairs(bits, _sorted(found))
 
 
 def window(
@@ -114,10 +116,8 @@ def window(
         raise UsageError(f"rotations go from 1 to {BITS}, not {rotations}")
     if width < 1:
         raise UsageError(f"the window is at least 1, not {width}")
-    found = _collect(_windows(bits, k, rotations, width, advance))
-    first = np.ones(len(found), np.bool_)
-    first[1:] = (found.left[1:] != found.left[:-1]) | (found.right[1:] != found.right[:-1])
-    return found.take(first)
+    numbers = _sorted(_windows(bits, k, rotations, width, advance))
+    return _pairs(bits, numbers[np.diff(numbers, prepend=-1) > 0])
 
 
 def _windows(
@@ -127,9 +127,8 @@ def _windows(
         order = np.argsort(_rotate(bits, BITS * turn // rotations), kind="stable")
         word = bits[order]
         for lag in range(1, min(width, len(bits) - 1) + 1):
-            distance = np.bitwise_count(word ^ np.roll(word, -lag))
-            near = np.flatnonzero(distance <= k)
-            yield order[near], np.roll(order, -lag)[near], distance[near]
+            near = np.flatnonzero(np.bitwise_count(word ^ np.roll(word, -lag)) <= k)
+            yield order[near], np.roll(order, -lag)[near]
         advance(1)
 
 
@@ -139,22 +138,31 @@ def _rotate(bits: UInt64Array, places: int) -> UInt64Array:
     return (bits << np.uint64(places)) | (bits >> np.uint64(BITS - places))
 
 
-def _collect(found: Iterator[Found]) -> Pairs:
-    """Join what was found into one table, sorted by (left, right)."""
-    none = np.empty(0, np.int64)
-    i, j, distance = _join([(none, none, none.astype(np.uint8)), *found])
-    left, right = np.minimum(i, j), np.maximum(i, j)
-    return Pairs.candidates(left, right, distance).sorted()
+def _sorted(found: Iterator[Found]) -> IntArray:
+    """Return all pairs of rows in the order of the smaller, then the larger row, each as one number
+    of which they are the halves: these take little room and are sorted quickly. (Two billion rows
+    would need other numbers, and 16 GB for their fingerprints.)"""
+    numbers = [np.empty(0, np.int64)]
+    for i, j in found:
+        numbers.append(np.minimum(i, j) << 32 | np.maximum(i, j))
+    joined = np.concatenate(numbers)
+    joined.sort()
+    return joined
+
+
+def _pairs(bits: UInt64Array, numbers: IntArray) -> Pairs:
+    """Return the table of sorted pairs."""
+    left, right = numbers >> 32, numbers & 0xFFFFFFFF
+    return Pairs.candidates(left, right, np.bitwise_count(bits[left] ^ bits[right]))
 
 
 def _expand(found: Iterator[Found], groups: Groups) -> Iterator[Found]:
     """Turn pairs of groups of equal fingerprints into pairs of their members, and add the pairs
     inside each group."""
-    for a, b, distance in found:
-        left, right, source = groups.between(a, b)
-        yield left, right, distance[source]
-    for left, right in groups.within():
-        yield left, right, np.zeros(len(left), np.uint8)
+    for a, b in found:
+        left, right, _ = groups.between(a, b)
+        yield left, right
+    yield from groups.within()
 
 
 def _tables(bits: UInt64Array, plan: SearchPlan, advance: Advance, workers: int) -> Iterator[Found]:
@@ -180,14 +188,14 @@ def _table_compiled(
 ) -> list[Found]:
     rows, run_ends = _sort_by_key(bits, int(plan.masks[table]))
     found = compiled.near(bits[rows], run_ends, plan.masks, table, plan.max_distance)
-    return [(rows[i], rows[j], distance.astype(np.uint8)) for i, j, distance in found]
+    return [(rows[i], rows[j]) for i, j in found]
 
 
 def _table(bits: UInt64Array, plan: SearchPlan, table: int) -> Iterator[Found]:
     mask = plan.masks[table]
     rows, run_ends = _sort_by_key(bits, int(mask))
     word = bits[rows]
-    for i, j, distance in _gather(
+    for i, j in _gather(
         found
         for low in range(0, len(bits), _CHUNK)
         for found in _near_in_runs(word, run_ends, low, plan.max_distance)
@@ -197,7 +205,7 @@ def _table(bits: UInt64Array, plan: SearchPlan, table: int) -> Iterator[Found]:
         new = np.flatnonzero(difference & mask == 0)
         for earlier in plan.masks[:table]:
             new = new[difference[new] & earlier != 0]
-        yield rows[i[new]], rows[j[new]], distance[new]
+        yield rows[i[new]], rows[j[new]]
 
 
 def _gather(parts: Iterator[Found]) -> Iterator[Found]:
@@ -215,8 +223,8 @@ def _gather(parts: Iterator[Found]) -> Iterator[Found]:
 
 
 def _join(parts: list[Found]) -> Found:
-    i, j, distance = zip(*parts, strict=True)
-    return np.concatenate(i), np.concatenate(j), np.concatenate(distance)
+    i, j = zip(*parts, strict=True)
+    return np.concatenate(i), np.concatenate(j)
 
 
 def _sort_by_key(bits: UInt64Array, mask: int) -> tuple[IntArray, IntArray]:
@@ -272,10 +280,9 @@ def _near_in_runs(word: UInt64Array, run_ends: IntArray, low: int, k: int) -> It
     many = int(np.partition(room, rank)[rank])
     for lag in range(1, many):
         end = min(high, len(word) - lag)
-        distance = np.bitwise_count(word[low:end] ^ word[low + lag : end + lag])
-        near = np.flatnonzero(distance <= k)
+        near = np.flatnonzero(np.bitwise_count(word[low:end] ^ word[low + lag : end + lag]) <= k)
         if len(near):
-            yield near + low, near + (low + lag), distance[near]
+            yield near + low, near + (low + lag)
     lag = max(many, 1)
     active = np.flatnonzero(room > lag)
     while len(active):
@@ -283,6 +290,6 @@ def _near_in_runs(word: UInt64Array, run_ends: IntArray, low: int, k: int) -> It
         near = np.flatnonzero(distance <= k)
         if len(near):
             i = active[near] + low
-            yield i, i + lag, distance[near]
+            yield i, i + lag
         lag += 1
         active = active[room[active] > lag]

@@ -32,6 +32,9 @@ _TEXT_AT_ONCE = 4_000_000
 # are numbered.
 _SHINGLES_AT_ONCE = 2_000_000
 
+# Pairs looked at in one go, so that what is computed of them stays in the caches.
+_PAIRS_AT_ONCE = 1 << 16
+
 # A group of connected candidates with more shingles than this is cut.
 _LARGEST_GROUP = 4_000_000
 
@@ -92,10 +95,7 @@ def confirm(
                     lost.update(gone)
                     advance(int(sizes[chunks[number]].sum()))
             with progress.phase("compare", len(candidates), "pairs") as advance:
-                # Sets of too different sizes cannot be similar enough, whatever they hold.
-                one, other = shelf.sizes[left], shelf.sizes[right]
-                bound = np.minimum(one, other) / np.maximum(np.maximum(one, other), 1)
-                able = np.flatnonzero(bound >= min_similarity)
+                able = _able(left, right, shelf.sizes, min_similarity)
                 left, right = left[able], right[able]
                 advance(len(candidates) - len(able))
                 parts = _parts(left, right, candidates.distance[able], shelf.sizes)
@@ -112,7 +112,8 @@ def confirm(
             "TMPDIR names another place"
         ) from None
     sure = np.flatnonzero(similarity >= min_similarity)
-    return Verified(replace(candidates.take(sure), similarity=similarity[sure]), lost)
+    pairs = replace(candidates, similarity=similarity).take(sure)
+    return Verified(pairs, lost)
 
 
 def _shingle(
@@ -142,6 +143,17 @@ def _compare(
     return jaccard(shelf.take(places), one, other)
 
 
+def _able(left: IntArray, right: IntArray, sizes: IntArray, min_similarity: float) -> IntArray:
+    """Return which pairs can be similar enough at all: those of sets of like sizes."""
+    able = [np.empty(0, np.int64)]
+    for low in range(0, len(left), _PAIRS_AT_ONCE):
+        part = slice(low, low + _PAIRS_AT_ONCE)
+        one, other = sizes[left[part]], sizes[right[part]]
+        bound = np.minimum(one, other) / np.maximum(np.maximum(one, other), 1)
+        able.append(low + np.flatnonzero(bound >= min_similarity))
+    return np.concatenate(able)
+
+
 def _edges(sizes: IntArray, most: int) -> IntArray:
     """Return where to cut things of these sizes so that pieces are not much larger than ``most``,
     unless a single thing is."""
@@ -167,9 +179,8 @@ def _parts(
         return []
     near = 2 * distance <= distance.max()
     family = components(len(sizes), left[near], right[near])
-    one, other = family[left], family[right]
-    apart = one != other
-    group = components(len(sizes), one[apart], other[apart])[family]
+    far = np.flatnonzero(~near)
+    group = components(len(sizes), family[left[far]], family[right[far]])[family]
     order = np.lexsort((family, group))
     block = np.empty(len(sizes), np.int64)
     block[order] = _pieces(sizes[order], _SHINGLES_AT_ONCE)
@@ -180,9 +191,10 @@ def _parts(
     members = np.diff(first, append=len(order))
     whole = np.repeat(small, members)
     block[order[whole]] = np.repeat(block[order[first]], members)[whole]
+    blocks = int(block.max()) + 1
+    # Small numbers are sorted quickly, if the sort is a stable one.
+    block = block.astype(np.min_scalar_type(blocks**2))
     one, other = block[left], block[right]
-    part = np.minimum(one, other) * (int(block.max()) + 1) + np.maximum(one, other)
-    # A stable sort of small numbers is quicker.
-    part = part.astype(np.min_scalar_type(int(part.max())))
+    part = np.minimum(one, other) * blocks + np.maximum(one, other)
     by_part = np.argsort(part, kind="stable")
     return np.split(by_part, np.flatnonzero(np.diff(part[by_part])) + 1)
