@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from neardup.sketch import fingerprints
+from neardup.sketch.tokens import utf8
 from neardup.verify import jaccard, shingles
 
 #: Largest distance and what it is called.
@@ -63,7 +64,7 @@ def compare(left: str, right: str, sketch: str = "simhash") -> Comparison:
         sketch,
         distance,
         (200 * (64 - distance) + 64) // 128,
-        float(jaccard(shingles([left, right]), *pair)[0]),
+        float(jaccard(shingles([utf8(left), utf8(right)]), *pair)[0]),
         left == right,
         verdict(distance) if one.features and other.features else "no usable text to judge by",
     )

@@ -21,6 +21,7 @@ from neardup.progress import Progress
 from neardup.result import ScanResult
 from neardup.settings import DEFAULT_ROTATIONS, DEFAULT_WINDOW, Settings
 from neardup.sketch import batches, fingerprint_batch, recipe
+from neardup.sketch.tokens import utf8
 from neardup.tables import Fingerprints, Ids, Int32Array, IntArray, Pairs, Tally, UInt64Array
 from neardup.verify import confirm
 from neardup.workers import in_order, keep_freed_memory
@@ -236,12 +237,12 @@ def _read_part(corpus: Corpus, sketch: str, part: Part) -> _ReadPart:
     digests, sizes = bytearray(), array("q")
     bits, features = [np.empty(0, np.uint64)], [np.empty(0, np.int32)]
 
-    def texts() -> Iterator[str]:
+    def texts() -> Iterator[bytes]:
         for text in corpus.read(part, origins):
-            digest, size = _digest(text)
+            data, digest = _encoded(text)
             digests.extend(digest)
-            sizes.append(size)
-            yield text
+            sizes.append(len(data))
+            yield data
 
     clock = Progress()
     stream = batches(texts())
@@ -264,10 +265,13 @@ def _read_part(corpus: Corpus, sketch: str, part: Part) -> _ReadPart:
     )
 
 
-def _digest(text: str) -> tuple[bytes, int]:
-    """Return the digest of a text and its size in bytes."""
-    data = text.encode("utf-8", "surrogatepass")
-    return blake2b(data, digest_size=16).digest(), len(data)
+def _encoded(text: str) -> tuple[bytes, bytes]:
+    """Return a text in UTF-8, as the sketches take it, and the digest of just what it is."""
+    try:
+        exact = data = text.encode("utf-8")
+    except UnicodeEncodeError:  # lone surrogates, which may be bytes that could not be decoded
+        exact, data = text.encode("utf-8", "surrogatepass"), utf8(text)
+    return data, blake2b(exact, digest_size=16).digest()
 
 
 def _name_unusable(ids: Ids, prints: Fingerprints, tally: Tally) -> None:
@@ -308,13 +312,15 @@ def _search(bits: UInt64Array, settings: Settings, progress: Progress) -> Pairs:
 
 def _read_again(
     corpus: Corpus, digests: UInt64Array, rows: IntArray
-) -> Iterator[tuple[int, str | UnreadableError]]:
+) -> Iterator[tuple[int, bytes | UnreadableError]]:
     """Read documents again; those that no longer hold what was fingerprinted cannot be."""
     for row, text in corpus.read_again(rows):
-        if isinstance(text, str) and _digest(text)[0] != digests[row].tobytes():
-            yield row, UnreadableError("changed while scanning")
-        else:
+        if isinstance(text, UnreadableError):
             yield row, text
+            continue
+        data, digest = _encoded(text)
+        same = digest == digests[row].tobytes()
+        yield row, data if same else UnreadableError("changed while scanning")
 
 
 def _copies(left: IntArray, right: IntArray) -> Pairs:

@@ -18,8 +18,6 @@ from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, TypeVar
 
-import numpy as np
-
 from neardup.errors import NeardupError
 
 if TYPE_CHECKING:
@@ -81,7 +79,7 @@ def keep_freed_memory() -> None:
     a third of all time of fingerprinting (measured). Freeing one larger array raises the threshold
     for good (mallopt(3), M_MMAP_THRESHOLD); nothing is touched, and other allocators do not mind.
     """
-    np.empty(24 << 20, np.uint8)
+    bytes(24 << 20)
 
 
 class _Team:

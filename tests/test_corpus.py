@@ -416,7 +416,7 @@ def test_nothing_is_loaded_all_at_once(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(sources, "read_bytes", counting)
     monkeypatch.setattr("neardup.sketch.BATCH", 20_000)
 
-    def watching(texts: list[str], made: Recipe) -> tuple[UInt64Array, Int32Array]:
+    def watching(texts: list[bytes], made: Recipe) -> tuple[UInt64Array, Int32Array]:
         ahead.append(len(opened))
         return fingerprint_batch(texts, made)
 

@@ -25,7 +25,7 @@ from neardup.errors import UsageError
 from neardup.sketch import fingerprint, fingerprints, hashing, tokens
 from neardup.sketch.features import Hashes, word_hashes
 from neardup.sketch.simhash import weigh
-from neardup.sketch.tokens import fold, unicode_words
+from neardup.sketch.tokens import fold, unicode_words, utf8
 from neardup.tables import UInt64Array
 
 pytestmark = pytest.mark.usefixtures("kernels")
@@ -345,12 +345,12 @@ def test_words_and_folding(kernels: str, text: str) -> None:
     if kernels == "compiled":
         module = fast.kernels("sketch")
         assert module is not None
-        buffer, offsets = module.folded([text])
+        buffer, offsets = module.folded([utf8(text)])
         assert offsets.tolist() == [0, len(expected) + 1]
         assert buffer[: offsets[1]].tobytes() == expected + b"\n"
         return
     assert fold(text) == expected.decode("utf-8")
-    words = unicode_words([text])
+    words = unicode_words([utf8(text)])
     assert word_hashes(words).values.tolist() == [
         naive.fnv1a(w.encode()) for w in naive.words(text)
     ]
@@ -561,6 +561,6 @@ def test_decomposed_text_is_no_flood(monkeypatch: pytest.MonkeyPatch) -> None:
     suspect, _ = tokens._floods()
     monkeypatch.setattr(tokens, "_floods", lambda: (suspect, Unwanted()))
     text = "e\u0301a\u0300" * 50
-    assert tokens.fold_utf8(text).decode() == "éà" * 50
+    assert fold(text) == "éà" * 50
     with pytest.raises(AssertionError, match="nothing is to be cut"):
-        tokens.fold_utf8("e" + "\u0301" * 31)
+        fold("e" + "\u0301" * 31)

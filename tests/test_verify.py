@@ -18,6 +18,7 @@ from neardup import verify
 from neardup.errors import NeardupError, UnreadableError
 from neardup.progress import Advance, Progress
 from neardup.sketch.features import Hashes
+from neardup.sketch.tokens import utf8
 from neardup.tables import IntArray, Pairs, together
 from neardup.verify import shelf, similarity
 
@@ -41,11 +42,11 @@ class Reader:
         self.texts, self.lost = texts, lost
         self.reads: Counter[int] = Counter()
 
-    def __call__(self, rows: IntArray) -> Iterator[tuple[int, str | UnreadableError]]:
+    def __call__(self, rows: IntArray) -> Iterator[tuple[int, bytes | UnreadableError]]:
         assert rows.tolist() == sorted(set(rows.tolist()))
         for row in rows.tolist():
             self.reads[row] += 1
-            yield row, UnreadableError("gone") if row in self.lost else self.texts[row]
+            yield row, UnreadableError("gone") if row in self.lost else utf8(self.texts[row])
 
 
 class Counted(Progress):
@@ -113,6 +114,10 @@ def expected(
     return found
 
 
+def shingles(texts: Sequence[str]) -> Hashes:
+    return verify.shingles(map(utf8, texts))
+
+
 def all_edges(texts: Sequence[str]) -> list[tuple[int, int]]:
     return list(combinations(range(len(texts)), 2))
 
@@ -132,14 +137,14 @@ def test_shingles_of_known_texts() -> None:
         "東京都庁",
         "a b",
     ]
-    sizes = np.diff(verify.shingles(texts).offsets).tolist()
+    sizes = np.diff(shingles(texts).offsets).tolist()
     assert sizes == [0, 0, 1, 1, 1, 2, 1, 2, 1]
     assert sizes == [len(naive.shingles(text)) for text in texts]
 
 
 @given(TEXTS)
 def test_shingles(texts: list[str]) -> None:
-    made = verify.shingles(texts)
+    made = shingles(texts)
     assert len(made.offsets) == len(texts) + 1
     hashes = np.split(made.values, made.offsets[1:-1])
     sets = [naive.shingles(text) for text in texts]
@@ -152,17 +157,17 @@ def test_shingles(texts: list[str]) -> None:
 
 def test_order_of_words_matters() -> None:
     texts = ["a b c", "c b a", "a b", "b a", "b a c"]
-    assert len(set(verify.shingles(texts).values.tolist())) == len(texts)
+    assert len(set(shingles(texts).values.tolist())) == len(texts)
 
 
 def test_shingles_across_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [" ".join("abcdefgh"[i * n % 8] for i in range(3 * n)) for n in range(12)]
-    whole = verify.shingles(texts)
+    whole = shingles(texts)
     monkeypatch.setattr("neardup.sketch.BATCH", 10)
-    parts = verify.shingles(texts)
+    parts = shingles(texts)
     assert parts.values.tolist() == whole.values.tolist()
     assert parts.offsets.tolist() == whole.offsets.tolist()
-    assert len(verify.shingles([]).offsets) == 1
+    assert len(shingles([]).offsets) == 1
 
 
 @given(TEXTS)
@@ -170,7 +175,7 @@ def test_jaccard(texts: list[str]) -> None:
     edges = all_edges(texts)
     left, right = np.array(edges).T
     sets = [naive.shingles(text) for text in texts]
-    found = verify.jaccard(verify.shingles(texts), left, right).tolist()
+    found = verify.jaccard(shingles(texts), left, right).tolist()
     assert found == [naive.jaccard(sets[i], sets[j]) for i, j in edges]
 
 

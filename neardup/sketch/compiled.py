@@ -18,7 +18,7 @@ from numba import njit
 from neardup.sketch import characters, minhash
 from neardup.sketch.characters import class_table, fold_table
 from neardup.sketch.hashing import FNV_OFFSET, FNV_PRIME, PADDING
-from neardup.sketch.tokens import SHORTEST_ASCII, fold_utf8
+from neardup.sketch.tokens import SHORTEST_ASCII, fold_utf8, lower_utf8
 from neardup.tables import Int32Array, IntArray, UInt8Array, UInt64Array
 
 _U = np.uint64
@@ -58,11 +58,10 @@ _ROOM = 64
 # --- folding ---------------------------------------------------------------------------------
 
 
-def folded(texts: Sequence[str]) -> tuple[UInt8Array, IntArray]:
-    """Return the texts as ``tokens.fold`` has them, each followed by a line feed, in one padded
-    buffer, and where each begins: uint8 (b,), int64 (d + 1,)."""
-    data = [text.encode("utf-8", "replace") for text in texts]
-    raw, offsets = joined(data)
+def folded(texts: Sequence[bytes]) -> tuple[UInt8Array, IntArray]:
+    """Return texts in UTF-8 as ``tokens.fold_utf8`` has them, each followed by a line feed, in one
+    padded buffer, and where each begins: uint8 (b,), int64 (d + 1,)."""
+    raw, offsets = joined(texts)
     buffer, ends, settled = _fold(raw, offsets, *fold_table())
     if settled.all():
         return buffer, ends
@@ -533,13 +532,14 @@ def _shingles(buffer, offsets, width, step, is_word, pages, classes):
 
 
 def simhashes(
-    texts: Sequence[str], unicode: bool, mixed: bool, damped: bool
+    texts: Sequence[bytes], unicode: bool, mixed: bool, damped: bool
 ) -> tuple[UInt64Array, Int32Array]:
-    """Return the SimHash of every text, uint64 (d,), and its number of distinct features."""
+    """Return the SimHash of every text in UTF-8, uint64 (d,), and its number of distinct
+    features."""
     if unicode:
         buffer, offsets = folded(texts)
     else:
-        buffer, offsets = joined([text.lower().encode("utf-8", "replace") for text in texts])
+        buffer, offsets = joined([lower_utf8(text) for text in texts])
     shortest = _U(1 if unicode else SHORTEST_ASCII)
     made: tuple[UInt64Array, Int32Array] = _simhash(
         buffer, offsets, unicode, shortest, mixed, damped, *class_table()
@@ -547,17 +547,17 @@ def simhashes(
     return made
 
 
-def minhashes(texts: Sequence[str]) -> tuple[UInt64Array, Int32Array]:
-    """Return the MinHash of every text, uint64 (d,), and its number of features."""
+def minhashes(texts: Sequence[bytes]) -> tuple[UInt64Array, Int32Array]:
+    """Return the MinHash of every text in UTF-8, uint64 (d,), and its number of features."""
     made: tuple[UInt64Array, Int32Array] = _minhash(
         *folded(texts), minhash.probes(), *class_table()
     )
     return made
 
 
-def shingles(texts: Sequence[str], width: int, step: np.uint64) -> tuple[UInt64Array, IntArray]:
-    """Return the distinct hashes of the shingles of every text, in the order in which they come
-    first, and where those of text i begin: uint64 (s,), int64 (d + 1,)."""
+def shingles(texts: Sequence[bytes], width: int, step: np.uint64) -> tuple[UInt64Array, IntArray]:
+    """Return the distinct hashes of the shingles of every text, in UTF-8, in the order in which
+    they come first, and where those of text i begin: uint64 (s,), int64 (d + 1,)."""
     made: tuple[UInt64Array, IntArray] = _shingles(*folded(texts), _U(width), step, *class_table())
     return made
 
@@ -565,7 +565,7 @@ def shingles(texts: Sequence[str], width: int, step: np.uint64) -> tuple[UInt64A
 def check() -> None:
     """Compile everything, or load it from the cache; raise RuntimeError if a result is not what it
     has always been."""
-    texts = ["Straße 5, straße 5", "Zürich ｱ\u0301 中文", ""]
+    texts = [text.encode("utf-8") for text in ("Straße 5, straße 5", "Zürich ｱ\u0301 中文", "")]
     known = [0x5A1975EB462ED2ED, 0xBC110766BCB7A8DC]
     found = [int(simhashes(texts, True, True, True)[0][0]), int(minhashes(texts)[0][0])]
     if found != known or len(shingles(texts, 3, _STEP)[0]) != 4:

@@ -55,22 +55,26 @@ class Words:
     offsets: IntArray
 
 
+def utf8(text: str) -> bytes:
+    """Return a text as all that follows takes it. Lone surrogates become ``?``."""
+    return text.encode("utf-8", "replace")
+
+
 def fold(text: str) -> str:
     """Return the text without what a reader does not see: invisible marks are dropped, letters
     case-folded, compatibility forms (ligatures, full and half width, composed or not) made one.
 
     Unicode Standard, section 3.13, "Default Caseless Matching", on compatibility forms. The
-    last normalisation is needed since folding can leave sequences that compose. Lone surrogates
-    become ``?``.
+    last normalisation is needed since folding can leave sequences that compose.
     """
-    return fold_utf8(text).decode("utf-8")
+    return fold_utf8(utf8(text)).decode("utf-8")
 
 
-def fold_utf8(text: str) -> bytes:
-    """Return ``fold(text)`` in UTF-8."""
-    data = text.encode("utf-8", "replace")
-    if text.isascii():
+def fold_utf8(data: bytes) -> bytes:
+    """Fold a text in UTF-8."""
+    if data.isascii():
         return data.lower()
+    text = data.decode("utf-8")
     # Most texts hold a few dashes and quotes that folding leaves alone: see what it would do to the
     # characters outside ASCII, and save the passes over all others (twice as fast on English).
     others = data.translate(None, _ASCII).decode("utf-8")
@@ -78,14 +82,14 @@ def fold_utf8(text: str) -> bytes:
     # Without the letters between them the marks of decomposed text come in a row, too.
     if suspect.search(others) and suspect.search(text):
         text = flood.sub(r"\1", text)
-        data = text.encode("utf-8", "replace")
+        data = text.encode("utf-8")
     if (
         not _UNSETTLED.search(others)
         and others.casefold() == others
         and unicodedata.is_normalized("NFKC", text)
     ):
         return data.lower()
-    text = unicodedata.normalize("NFKC", _IGNORABLE.sub("", data.decode("utf-8"))).casefold()
+    text = unicodedata.normalize("NFKC", _IGNORABLE.sub("", text)).casefold()
     return unicodedata.normalize("NFKC", text).encode("utf-8")
 
 
@@ -101,15 +105,20 @@ def _floods() -> tuple[re.Pattern[str], re.Pattern[str]]:
     )
 
 
-def unicode_words(texts: Sequence[str]) -> Words:
-    """Return the words of every text after ``fold``."""
+def lower_utf8(data: bytes) -> bytes:
+    """Return a text in UTF-8 in lower case: a few letters become ASCII ones only then."""
+    return data.lower() if data.isascii() else data.decode("utf-8").lower().encode("utf-8")
+
+
+def unicode_words(texts: Sequence[bytes]) -> Words:
+    """Return the words of every text, in UTF-8, after folding."""
     return _words([fold_utf8(text) for text in texts], ascii_only=False)
 
 
-def ascii_words(texts: Sequence[str]) -> Words:
-    """Return the runs of two or more ASCII letters, digits and ``_`` of every lower-cased text:
-    the textbook's words, which know no other script."""
-    words = _words([text.lower().encode("utf-8", "replace") for text in texts], ascii_only=True)
+def ascii_words(texts: Sequence[bytes]) -> Words:
+    """Return the runs of two or more ASCII letters, digits and ``_`` of every text, in UTF-8, in
+    lower case: the textbook's words, which know no other script."""
+    words = _words([lower_utf8(text) for text in texts], ascii_only=True)
     kept = words.lengths >= SHORTEST_ASCII
     before = np.concatenate(([0], np.cumsum(kept)))
     return Words(words.buffer, words.starts[kept], words.lengths[kept], before[words.offsets])

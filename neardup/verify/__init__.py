@@ -21,9 +21,9 @@ from neardup.workers import in_order
 
 __all__ = ["ReadAgain", "Verified", "confirm", "jaccard", "shingles"]
 
-#: Given rows in rising order, yields each with its text, or with the reason why it cannot be read
-#: again.
-ReadAgain = Callable[[IntArray], Iterator[tuple[int, str | UnreadableError]]]
+#: Given rows in rising order, yields each with its text in UTF-8, or with the reason why it cannot
+#: be read again.
+ReadAgain = Callable[[IntArray], Iterator[tuple[int, bytes | UnreadableError]]]
 
 # Bytes of text shingled in one go.
 _TEXT_AT_ONCE = 4_000_000
@@ -123,13 +123,13 @@ def _shingle(
     the rows that could not be read."""
     lost: dict[int, str] = {}
 
-    def texts() -> Iterator[str]:
+    def texts() -> Iterator[bytes]:
         for row, text in read_again(chunks[number]):
-            if isinstance(text, str):
+            if isinstance(text, bytes):
                 yield text
             else:
                 lost[row] = str(text)
-                yield ""  # has no shingles and is similar to nothing
+                yield b""  # has no shingles and is similar to nothing
 
     return shelf.put(shingles(texts())), lost
 

@@ -22,8 +22,8 @@ SHINGLE = 3
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 
 
-def shingles(texts: Iterable[str]) -> Hashes:
-    """Return the distinct shingle hashes of every text, in no particular order."""
+def shingles(texts: Iterable[bytes]) -> Hashes:
+    """Return the distinct shingle hashes of every text, in UTF-8, in no particular order."""
     values, counts = [np.empty(0, np.uint64)], [np.zeros(1, np.int64)]
     for batch in batches(texts):
         fast.expect(sum(map(len, batch)))
@@ -33,7 +33,7 @@ def shingles(texts: Iterable[str]) -> Hashes:
     return Hashes(np.concatenate(values), np.cumsum(np.concatenate(counts)))
 
 
-def _of_batch(texts: Sequence[str]) -> Hashes:
+def _of_batch(texts: Sequence[bytes]) -> Hashes:
     compiled = fast.kernels("sketch")
     if compiled is not None:
         return Hashes(*compiled.shingles(texts, SHINGLE, _STEP))

@@ -49,7 +49,7 @@ from neardup.sketch.features import (
 from neardup.sketch.hashing import fmix64
 from neardup.sketch.minhash import densify, one_bit, smallest
 from neardup.sketch.simhash import majority, weigh
-from neardup.sketch.tokens import unicode_words
+from neardup.sketch.tokens import unicode_words, utf8
 from neardup.tables import Pairs, UInt64Array
 from neardup.verify import jaccard as similarities
 from neardup.verify import shingles
@@ -308,7 +308,7 @@ def seeded_bits(labelled: LabelledSet, sketch: str, seeds: int) -> UInt64Array:
 
 def with_seeds(sketch: str, texts: list[str]) -> Callable[[int], UInt64Array]:
     """Return what makes the fingerprints of the texts with a hash seed."""
-    words = unicode_words(texts)
+    words = unicode_words([utf8(text) for text in texts])
     single = word_hashes(words)
     features = [distinct(single), distinct(pair_hashes(words, single))]
     shingled = pairs_or_word(words)
@@ -340,7 +340,7 @@ def over_seeds(labelled: LabelledSet, seeded: Mapping[str, UInt64Array]) -> Iter
         first, second = sorted(row[id] for id in pair)
         oracle[first * documents + second] = similarity
     positives = labelled.positives
-    made = shingles(labelled.texts.values())
+    made = shingles(map(utf8, labelled.texts.values()))
     for sketch, thresholds in SEEDED.items():
         bits = seeded[sketch]
         found = [pairs_within(one, max(thresholds)) for one in bits]
@@ -500,7 +500,7 @@ def show_wrong(labelled: LabelledSet, seeded: Mapping[str, UInt64Array], most: i
             for pair in sorted(pairs, key=lambda one: -oracle.get(one, 0))[:most]:
                 texts = [labelled.texts[id] for id in pair]
                 one, other = neardup.fingerprint(texts, sketch).tolist()
-                made = shingles(texts)
+                made = shingles(map(utf8, texts))
                 similarity = similarities(made, np.array([0]), np.array([1]))[0]
                 found = "–"
                 if sketch in seeded:

@@ -120,8 +120,8 @@ def measure(case: Case, rounds: int) -> dict[str, float]:
 
 
 def call(texts: list[str], candidates: Pairs) -> Pairs:
-    def read_again(rows: IntArray) -> Iterator[tuple[int, str]]:
-        return ((row, texts[row]) for row in rows.tolist())
+    def read_again(rows: IntArray) -> Iterator[tuple[int, bytes]]:
+        return ((row, texts[row].encode()) for row in rows.tolist())
 
     sizes = np.array([len(text.encode()) for text in texts], np.int64)
     return confirm(candidates, sizes, read_again, MIN_SIMILARITY).pairs
