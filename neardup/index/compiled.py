@@ -9,7 +9,9 @@ from neardup.tables import IntArray, UInt64Array
 
 _U = np.uint64
 
-# Words looked at before it is asked whether any is near.
+_ZERO, _ONE = _U(0), _U(1)
+
+# Words compared at once: which of them are near is a word of 64 bits, and most often 0.
 _BLOCK = _U(64)
 
 # Pairs found before they are handed over.
@@ -55,40 +57,33 @@ def _near(word, run_ends, masks, k, run, place, hits, room):
     and where to go on."""
     most = _U(k)
     last = len(masks) - 1
-    count = _U(0)
+    count = _ZERO
     while run < len(run_ends):
         end = _U(run_ends[run])
         i = _U(place)
         while i < end:
             if count >= _U(room):
                 return count, run, i
-            first = count
             one = word[i]
-            # Most blocks have nothing near, and a smallest distance is found eight words at a time.
-            for start in range(i + _U(1), end, _BLOCK):
-                stop = min(start + _BLOCK, end)
-                smallest = _U(64)
-                for j in range(start, stop):
-                    smallest = min(smallest, _distance(one ^ word[j]))
-                if smallest <= most:
-                    for j in range(start, stop):
+            for start in range(i + _ONE, end, _BLOCK):
+                near = _ZERO
+                for j in range(min(_BLOCK, end - start)):
+                    near |= _U(_distance(one ^ word[start + j]) <= most) << j
+                while near != _ZERO:
+                    lowest = near & (~near + _ONE)
+                    near ^= lowest
+                    j = start + _distance(lowest - _ONE)
+                    difference = one ^ word[j]
+                    # What an earlier table has under one key is already reported.
+                    table = 0
+                    while difference & masks[table] != _ZERO and table < last:
+                        table += 1
+                    # The key may be longer than what was sorted by.
+                    if table == last and difference & masks[last] == _ZERO:
+                        hits[0, count] = i
                         hits[1, count] = j
-                        count += _U(_distance(one ^ word[j]) <= most)
-            # What an earlier table has under one key is already reported.
-            kept = first
-            for hit in range(first, count):
-                j = _U(hits[1, hit])
-                difference = one ^ word[j]
-                table = 0
-                while difference & masks[table] != _U(0) and table < last:
-                    table += 1
-                # The key may be longer than what was sorted by.
-                if table == last and difference & masks[last] == _U(0):
-                    hits[0, kept] = i
-                    hits[1, kept] = j
-                    kept += _U(1)
-            count = kept
-            i += _U(1)
+                        count += _ONE
+            i += _ONE
         run += 1
         place = end
     return count, run, place
