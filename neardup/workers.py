@@ -15,6 +15,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, TypeVar
 
@@ -72,6 +73,7 @@ def in_order(
         team.stop()
 
 
+@cache
 def keep_freed_memory() -> None:
     """Let glibc's allocator keep arrays for the next ones, here and in workers made later.
 

@@ -87,7 +87,7 @@ def confirm(
     similarity = np.zeros(len(candidates))
     try:
         chunks = np.split(rows, _edges(sizes[rows], _TEXT_AT_ONCE))
-        with Shelf(files=len(chunks) > 1) as shelf:
+        with Shelf(len(chunks)) as shelf:
             with progress.phase("shingle", int(sizes[rows].sum()), "B") as advance:
                 work = partial(_shingle, read_again, shelf, chunks)
                 for number, (made, gone) in enumerate(in_order(work, range(len(chunks)), workers)):
@@ -131,7 +131,7 @@ def _shingle(
                 lost[row] = str(text)
                 yield b""  # has no shingles and is similar to nothing
 
-    return shelf.put(shingles(texts())), lost
+    return shelf.put(number, shingles(texts())), lost
 
 
 def _compare(
