@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,7 +20,7 @@ from neardup.errors import NeardupError, UnreadableError
 from neardup.progress import Advance, Progress
 from neardup.sketch.features import Hashes
 from neardup.sketch.tokens import utf8
-from neardup.tables import IntArray, Pairs, together
+from neardup.tables import IntArray, Pairs, UInt8Array, together
 from neardup.verify import shelf, similarity
 
 pytestmark = pytest.mark.usefixtures("kernels")
@@ -90,15 +91,12 @@ def confirm(
     assert progress.done == {"shingle": sizes[list(rows)].sum(), "compare": len(edges)}
     assert reader.reads == dict.fromkeys(rows, 1)
     assert not pairs.identical.any()
-    return list(
-        zip(
-            pairs.left.tolist(),
-            pairs.right.tolist(),
-            pairs.distance.tolist(),
-            pairs.similarity.tolist(),
-            strict=True,
-        )
-    )
+    return listed(pairs)
+
+
+def listed(pairs: Pairs) -> list[tuple[int, int, int, float]]:
+    columns = pairs.left, pairs.right, pairs.distance, pairs.similarity
+    return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
 def expected(
@@ -304,26 +302,71 @@ def test_a_large_group_is_cut_where_it_is_thin(monkeypatch: pytest.MonkeyPatch) 
     assert sorted(parts) == [[0, 1], list(range(0, 20, 2)), list(range(1, 20, 2))]
 
 
-def test_many_shingles_go_into_a_file_that_is_removed(
+@pytest.mark.parametrize("in_memory", [0, 1, 4, 1000])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_shingles_are_kept_in_memory_and_then_in_files(
+    in_memory: int, workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither files nor descriptors are left."""
+    monkeypatch.setattr(verify, "_TEXT_AT_ONCE", 50)
+    monkeypatch.setattr(shelf, "_IN_MEMORY", in_memory)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    files: list[Path] = []
+    parts = verify._parts
+
+    def watching(
+        left: IntArray, right: IntArray, distance: UInt8Array, sizes: IntArray
+    ) -> list[IntArray]:
+        files.extend(tmp_path.glob("*/*"))
+        return parts(left, right, distance, sizes)
+
+    monkeypatch.setattr(verify, "_parts", watching)
+    edges = all_edges(MANY)
+    descriptors = Path("/proc/self/fd")
+    before = len(list(descriptors.glob("*")))
+    reader, sizes = Reader(MANY), np.array([len(text) for text in MANY])
+    pairs = verify.confirm(candidates(edges), sizes, reader, 0.2, workers=workers).pairs
+    assert [(i, j, s) for i, j, _, s in listed(pairs)] == [
+        (i, j, s) for i, j, _, s in expected(MANY, edges, 0.2)
+    ]
+    # Documents of fewer than 50 bytes are some in a chunk.
+    all_in_memory = in_memory == 1000 and hasattr(os, "memfd_create")
+    assert (len(set(files)) == 0) == all_in_memory
+    assert len(set(files)) <= workers
+    assert not list(tmp_path.iterdir())
+    assert len(list(descriptors.glob("*"))) == before
+
+
+def test_shingles_in_files_where_memory_cannot_be_shared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(verify, "_TEXT_AT_ONCE", 50)
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    seen: list[Path] = []
-    take = shelf.Shelf.take
-
-    def watching(self: shelf.Shelf, places: IntArray) -> Hashes:
-        seen.extend(tmp_path.glob("*/*"))
-        return take(self, places)
-
-    monkeypatch.setattr(shelf.Shelf, "take", watching)
     edges = all_edges(MANY)
-    assert len(confirm(MANY, edges, 0.2)) == len(expected(MANY, edges, 0.2))
-    assert len(set(seen)) == 1
-    assert not list(tmp_path.iterdir())
+    wanted = expected(MANY, edges, 0.2)
+
+    def refuse(name: str) -> int:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "memfd_create", refuse, raising=False)
+    assert len(confirm(MANY, edges, 0.2)) == len(wanted)
+    monkeypatch.delattr(os, "memfd_create")
+    assert len(confirm(MANY, edges, 0.2)) == len(wanted)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
     with pytest.raises(NeardupError, match="TMPDIR names another place"):
         confirm(MANY, edges, 0.2)
+
+
+def test_a_file_that_was_cut_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shelf, "_IN_MEMORY", 0)
+    hashes = Hashes(np.arange(10, dtype=np.uint64), np.array([0, 4, 10]))
+    with shelf.Shelf(2) as kept:
+        made = kept.put(0, hashes)
+        kept.add(made)
+        assert kept.take(np.array([1])).values.tolist() == list(range(4, 10))
+        os.truncate(made.holder, 60)
+        assert kept.take(np.array([0])).values.tolist() == list(range(4))
+        with pytest.raises(OSError, match="a temporary file has been cut"):
+            kept.take(np.array([0, 1]))
 
 
 def test_a_similarity_is_what_it_says() -> None:

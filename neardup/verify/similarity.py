@@ -103,9 +103,20 @@ def _by_bits(parts: list[Numbers], left: IntArray, right: IntArray) -> IntArray 
         rows = np.empty((len(parts), -(-size // 64)), np.uint64)
         for row, (start, end) in enumerate(pairwise(bounds)):
             rows[row] = _bits(place[start:end] - low, size)
-        for one, first, last in _runs(left, _ROWS_AT_ONCE // (8 * rows.shape[1]) + 1):
-            both = rows[right[first:last]] & rows[one]
-            common[first:last] += np.bitwise_count(both).sum(axis=1, dtype=np.int64)
+        common += _common_bits(rows, left, right)
+    return common
+
+
+def _common_bits(rows: UInt64Array, left: IntArray, right: IntArray) -> IntArray:
+    """Return how many bits are set in both rows of each pair, int64 (m,)."""
+    compiled = fast.kernels("verify")
+    if compiled is not None:
+        found: IntArray = compiled.common_bits(rows, left, right)
+        return found
+    common = np.empty(len(left), np.int64)
+    for one, first, last in _runs(left, _ROWS_AT_ONCE // (8 * rows.shape[1]) + 1):
+        both = rows[right[first:last]] & rows[one]
+        common[first:last] = np.bitwise_count(both).sum(axis=1, dtype=np.int64)
     return common
 
 
