@@ -125,13 +125,16 @@ class _Team:
         done: dict[int, Result] = {}
         given = 0
         for number in range(len(tasks)):
-            while number not in done:
+            while True:
+                # Also before a result is handed over, so that nobody idles while it is used.
                 while idle and given < min(len(tasks), number + _AHEAD * len(self._pipes)):
                     pipe = idle.popleft()
                     busy[pipe] = given
                     with _alive():
                         pipe.send(tasks[given])
                     given += 1
+                if number in done:
+                    break
                 ready = wait(list(busy))
                 for pipe in [pipe for pipe in busy if pipe in ready]:
                     with _alive():
