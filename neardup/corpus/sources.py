@@ -273,13 +273,14 @@ class Files:
             tally.note(note, count)
         tally.bytes_read += origins.bytes_read
         for own, number, line in zip(origins.own, origins.file, origins.line, strict=True):
-            name = self._file_ids[number]
-            if not line:
-                self._ids.append(name)
+            if own is not None and self._one_file:
+                self._ids.append(own)
+            elif not line:
+                self._ids.append(self._file_ids[number])
             elif own is None:
-                self._ids.append(f"{name}:{before + line}")
+                self._ids.append(f"{self._file_ids[number]}:{before + line}")
             else:
-                self._ids.append(own if self._one_file else f"{name}#{own}")
+                self._ids.append(f"{self._file_ids[number]}#{own}")
             self._line.append(line and before + line)
         self._file.extend(origins.file)
         self._offset.extend(origins.offset)
