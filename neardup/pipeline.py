@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from hashlib import blake2b
@@ -24,7 +26,10 @@ from neardup.sketch import batches, fingerprint_batch, recipe
 from neardup.sketch.tokens import utf8
 from neardup.tables import Fingerprints, Ids, Int32Array, IntArray, Pairs, Tally, UInt64Array
 from neardup.verify import confirm
-from neardup.workers import in_order, keep_freed_memory
+from neardup.workers import forks, in_order, keep_freed_memory
+
+# Of the bytes of a text, 64 bits.
+Digest = Callable[[bytes], int]
 
 
 def scan(
@@ -144,7 +149,7 @@ def _run(corpus: Corpus, settings: Settings, progress: Progress) -> ScanResult:
         candidates = len(near)
         if settings.min_similarity == 0:
             break
-        again = partial(_read_again, corpus, read.digests)
+        again = partial(_read_again, corpus, read.digests, read.digest)
         verified = confirm(
             near, read.sizes, again, settings.min_similarity, progress, settings.workers
         )
@@ -183,11 +188,12 @@ def _run(corpus: Corpus, settings: Settings, progress: Progress) -> ScanResult:
 
 @dataclass(frozen=True)
 class _Read:
-    """What is kept of all documents once read: their fingerprints, 128-bit digests of their texts,
-    uint64 (n, 2), and sizes in bytes, int64 (n,)."""
+    """What is kept of all documents once read: their fingerprints, digests of their texts, int64
+    (n,), how these are made, and sizes in bytes, int64 (n,)."""
 
     prints: Fingerprints
-    digests: UInt64Array
+    digests: IntArray
+    digest: Digest
     sizes: IntArray
 
 
@@ -197,7 +203,7 @@ class _ReadPart:
 
     bits: UInt64Array
     features: Int32Array
-    digests: bytearray
+    digests: array[int]
     sizes: array[int]
     origins: Origins
     seconds: dict[str, float]
@@ -210,10 +216,11 @@ def _read(corpus: Corpus, settings: Settings, progress: Progress) -> _Read:
         # Before the workers are made; the first time on a machine they are compiled.
         for folder in ("sketch", "index", "verify"):
             fast.kernels(folder)
-    digests, sizes = bytearray(), array("q")
+    digests, sizes = array("q"), array("q")
     bits, features = [np.empty(0, np.uint64)], [np.empty(0, np.int32)]
     parts = corpus.parts()
-    work = partial(_read_part, corpus, settings.sketch)
+    digest = _digest(settings.workers)
+    work = partial(_read_part, corpus, settings.sketch, digest)
     with progress.show("read", corpus.total, "B") as advance, progress.shares() as spend:
         for part, done in zip(parts, in_order(work, parts, settings.workers), strict=True):
             corpus.enter(part, done.origins)
@@ -225,22 +232,23 @@ def _read(corpus: Corpus, settings: Settings, progress: Progress) -> _Read:
             advance(part.size)
     return _Read(
         Fingerprints(np.concatenate(bits), np.concatenate(features), recipe(settings.sketch).name),
-        np.frombuffer(bytes(digests), np.uint64).reshape(-1, 2),
+        np.frombuffer(digests, np.int64),
+        digest,
         np.frombuffer(sizes, np.int64),
     )
 
 
-def _read_part(corpus: Corpus, sketch: str, part: Part) -> _ReadPart:
+def _read_part(corpus: Corpus, sketch: str, digest: Digest, part: Part) -> _ReadPart:
     """Read and fingerprint one part; done by the workers."""
     made = recipe(sketch)
     origins = Origins()
-    digests, sizes = bytearray(), array("q")
+    digests, sizes = array("q"), array("q")
     bits, features = [np.empty(0, np.uint64)], [np.empty(0, np.int32)]
 
     def texts() -> Iterator[bytes]:
         for text in corpus.read(part, origins):
-            data, digest = _encoded(text)
-            digests.extend(digest)
+            data, exact = _encoded(text)
+            digests.append(digest(exact))
             sizes.append(len(data))
             yield data
 
@@ -266,12 +274,30 @@ def _read_part(corpus: Corpus, sketch: str, part: Part) -> _ReadPart:
 
 
 def _encoded(text: str) -> tuple[bytes, bytes]:
-    """Return a text in UTF-8, as the sketches take it, and the digest of just what it is."""
+    """Return a text in UTF-8, as the sketches take it, and just as it is."""
     try:
-        exact = data = text.encode("utf-8")
+        data = text.encode("utf-8")
     except UnicodeEncodeError:  # lone surrogates, which may be bytes that could not be decoded
-        exact, data = text.encode("utf-8", "surrogatepass"), utf8(text)
-    return data, blake2b(exact, digest_size=16).digest()
+        return utf8(text), text.encode("utf-8", "surrogatepass")
+    return data, data
+
+
+def _digest(workers: int) -> Digest:
+    """Return what makes 64 bits of a text under a key that is drawn for this run, so that nobody
+    can prepare texts with the same digest.
+
+    Python's own hash of bytes is that, SipHash (Aumasson, Bernstein, INDOCRYPT 2012), at four times
+    the speed of BLAKE2b; but workers that are not forked have other keys, and PYTHONHASHSEED makes
+    the key known.
+    """
+    drawn = os.environ.get("PYTHONHASHSEED", "random") == "random"
+    if drawn and sys.hash_info.algorithm.startswith("siphash") and (workers == 1 or forks()):
+        return hash
+    return partial(_blake2b, os.urandom(16))
+
+
+def _blake2b(key: bytes, data: bytes) -> int:
+    return int.from_bytes(blake2b(data, digest_size=8, key=key).digest(), "little", signed=True)
 
 
 def _name_unusable(ids: Ids, prints: Fingerprints, tally: Tally) -> None:
@@ -279,9 +305,12 @@ def _name_unusable(ids: Ids, prints: Fingerprints, tally: Tally) -> None:
         tally.skip(ids[row], "fingerprint", "no usable text")
 
 
-def _originals(digests: UInt64Array, prints: Fingerprints, ids: Ids) -> IntArray:
+def _originals(digests: IntArray, prints: Fingerprints, ids: Ids) -> IntArray:
     """Return for each document the one whose text it repeats to the letter, int64 (n,): of a group
     of identical texts, the one to keep. Documents without usable text repeat nothing.
+
+    Identical texts have the same digest and the same fingerprint. The chance that two other ones
+    have the same digest is one in 10¹⁹, whatever they are.
 
     Only identical texts are grouped, not equal fingerprints: documents that merely share a
     fingerprint are candidates like any others, and whoever acts on them must see each pair. The
@@ -289,8 +318,10 @@ def _originals(digests: UInt64Array, prints: Fingerprints, ids: Ids) -> IntArray
     """
     original = np.arange(len(digests))
     usable = np.flatnonzero(prints.features)
-    order = usable[np.lexsort((digests[usable, 1], digests[usable, 0]))]
-    same = (digests[order[1:]] == digests[order[:-1]]).all(axis=1)
+    order = usable[np.lexsort((prints.bits[usable], digests[usable]))]
+    same = (digests[order[1:]] == digests[order[:-1]]) & (
+        prints.bits[order[1:]] == prints.bits[order[:-1]]
+    )
     # A group is a run of places that are the same as the next one, and the place behind it.
     edges = np.flatnonzero(np.diff(same.astype(np.int8), prepend=0, append=0))
     for start, end in edges.reshape(-1, 2).tolist():
@@ -311,15 +342,15 @@ def _search(bits: UInt64Array, settings: Settings, progress: Progress) -> Pairs:
 
 
 def _read_again(
-    corpus: Corpus, digests: UInt64Array, rows: IntArray
+    corpus: Corpus, digests: IntArray, digest: Digest, rows: IntArray
 ) -> Iterator[tuple[int, bytes | UnreadableError]]:
     """Read documents again; those that no longer hold what was fingerprinted cannot be."""
     for row, text in corpus.read_again(rows):
         if isinstance(text, UnreadableError):
             yield row, text
             continue
-        data, digest = _encoded(text)
-        same = digest == digests[row].tobytes()
+        data, exact = _encoded(text)
+        same = digest(exact) == digests[row]
         yield row, data if same else UnreadableError("changed while scanning")
 
 

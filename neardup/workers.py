@@ -42,6 +42,11 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
+def forks() -> bool:
+    """Return whether workers are forked, and so have all that this process has."""
+    return sys.platform == "linux"
+
+
 def in_order(
     work: Callable[[Task], Result], tasks: Sequence[Task], workers: int
 ) -> Iterator[Result]:
@@ -90,9 +95,7 @@ class _Team:
     def __init__(self, work: Callable[[Task], Result], workers: int) -> None:
         # Forked workers share what is in memory and start in milliseconds. Elsewhere the system's
         # own libraries may not survive a fork.
-        context: BaseContext = multiprocessing.get_context(
-            "fork" if sys.platform == "linux" else "spawn"
-        )
+        context: BaseContext = multiprocessing.get_context("fork" if forks() else "spawn")
         ends = [context.Pipe() for _ in range(workers)]
         self._pipes = [ours for ours, _ in ends]
         self._processes: list[BaseProcess] = []

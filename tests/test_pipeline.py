@@ -91,6 +91,32 @@ def test_texts_without_words_are_never_a_pair() -> None:
     assert len(result.skipped) == 6
 
 
+def test_identical_texts_whatever_makes_the_digests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python's own hash is only taken where its key is secret and all processes have it."""
+    texts = [*corpus(), "lone \ud800 half", "lone ? half", "lone \ud801 half", "lone \ud800 half"]
+    monkeypatch.delenv("PYTHONHASHSEED", raising=False)
+    usual = neardup.find(texts, threshold=4)
+    assert pipeline._digest(1) is hash
+    assert (pipeline._digest(4) is hash) == (sys.platform == "linux")
+    monkeypatch.setenv("PYTHONHASHSEED", "0")
+    other = pipeline._digest(1)
+    assert other(b"text") != pipeline._digest(1)(b"text")
+    seeded = neardup.find(texts, threshold=4)
+    assert seeded.original.tolist() == usual.original.tolist()
+    assert seeded.original.tolist() == [texts.index(text) for text in texts]
+    monkeypatch.delenv("PYTHONHASHSEED")
+    monkeypatch.setattr(pipeline, "forks", lambda: False)
+    assert pipeline._digest(1) is hash
+    assert pipeline._digest(2) is not hash
+
+
+def test_one_digest_of_different_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts are only taken as identical when their fingerprints are, too."""
+    monkeypatch.setattr(pipeline, "_digest", lambda workers: len)
+    texts = ["one two three", "uno due tre 1", "one two three", "eins zwei 345"]
+    assert neardup.find(texts, threshold=0).original.tolist() == [0, 1, 0, 3]
+
+
 def test_exact_is_only_what_is_identical_to_the_letter() -> None:
     text = " ".join(prose(1, 200))
     result = neardup.find([text, text.upper(), text.replace(" ", "\n"), text])
