@@ -28,7 +28,7 @@ _SHORT = {"simhash": 60, "classic": 60, "minhash": 30}
 
 
 # Pairs made into rows at once.
-_ROWS_AT_ONCE = 1 << 18
+_ROWS_AT_ONCE = 1 << 17
 
 
 class Row(NamedTuple):
@@ -91,7 +91,8 @@ class ScanResult:
         return len(self.pairs)
 
     def __iter__(self) -> Iterator[Row]:
-        for part, names, left, right in self.named():
+        for low in self.parts():
+            part, names, left, right = self.named(low)
             yield from map(
                 Row,
                 map(names.__getitem__, left.tolist()),
@@ -102,13 +103,16 @@ class ScanResult:
                 self.clusters.label[part.left].tolist(),
             )
 
-    def named(self) -> Iterator[tuple[Pairs, list[str], IntArray, IntArray]]:
-        """Yield the pairs by some thousands: each time the pairs, the ids of their documents, and
-        the places of the left and right ones among these. Most documents are in many pairs."""
-        for low in range(0, len(self), _ROWS_AT_ONCE):
-            part = self.pairs.take(slice(low, low + _ROWS_AT_ONCE))
-            rows, left, right = together(part.left, part.right)
-            yield part, self.ids.take(rows), left, right
+    def parts(self) -> range:
+        """Return where parts of the pairs begin that are not too large to be put into words."""
+        return range(0, len(self), _ROWS_AT_ONCE)
+
+    def named(self, low: int) -> tuple[Pairs, list[str], IntArray, IntArray]:
+        """Return the part of the pairs that begins at ``low``, the ids of their documents, and the
+        places of the left and right ones among these. Most documents are in many pairs."""
+        part = self.pairs.take(slice(low, low + _ROWS_AT_ONCE))
+        rows, left, right = together(part.left, part.right)
+        return part, self.ids.take(rows), left, right
 
     def links(self) -> Links:
         """Return how each document relates to the one it is kept by. A copy of a redundant document

@@ -76,6 +76,35 @@ def test_awkward_names_survive_the_files(tmp_path: Path) -> None:
     assert all((folder / row[0]).read_text() == TEXT for row in table[1:])
 
 
+@pytest.mark.parametrize("workers", [1, 2, 3])
+@pytest.mark.parametrize("size", [1, 2, 7, 100])
+def test_pairs_are_written_in_parts(
+    size: int, workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = [f"word{i}" for i in range(60)]
+    texts = [" ".join([*words, f"number{i % 9}"]) for i in range(12)]
+    ids = ["plain", 'with "quotes"', "a,b", "\udcff", "new\nline", *map(str, range(7))]
+    result = neardup.find(texts, ids, workers=workers)
+    expected = [
+        (
+            row.left,
+            row.right,
+            row.relation,
+            str(row.distance),
+            f"{report.floor(row.similarity or 0):.4f}",
+            str(row.cluster),
+        )
+        for row in result
+    ]
+    assert len(expected) == len(result) > 30
+    monkeypatch.setattr("neardup.result._ROWS_AT_ONCE", size)
+    report.write_pairs(result, Output(str(tmp_path / "pairs.csv")))
+    with (tmp_path / "pairs.csv").open(
+        encoding="utf-8", errors="surrogateescape", newline=""
+    ) as file:
+        assert list(map(tuple, csv.reader(file)))[1:] == expected
+
+
 def test_similarity_is_never_rounded_up(tmp_path: Path) -> None:
     assert report.floor(1.0) == 1.0
     assert report.floor(0.99999999) == 0.9999

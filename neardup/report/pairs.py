@@ -15,15 +15,18 @@ import math
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 from typing import TextIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from neardup.errors import NeardupError, UsageError
 from neardup.report.output import Output
 from neardup.result import Row, ScanResult
 from neardup.tables import FloatArray, IntArray
+from neardup.workers import in_order
 
 CLUSTERS = ("cluster", "id", "role", "of", "relation", "distance", "similarity")
 SKIPPED = ("id", "stage", "reason")
@@ -54,17 +57,24 @@ def write_pairs(result: ScanResult, output: Output, spreadsheet: bool = False) -
         return
     with output.open("utf-8-sig" if spreadsheet else "utf-8") as file:
         file.write(",".join(Row._fields) + "\n")
-        # There can be millions; written cell by cell they would take longer than to be found.
         clusters = np.array([f"{number}\n" for number in range(len(result.clusters) + 1)], object)
-        for part, ids, left, right in result.named():
-            names = np.array([_cell(id, spreadsheet) for id in ids], object)
-            cells = np.empty((len(part), 5), object)
-            cells[:, 0] = (names + ",")[left]
-            cells[:, 1] = names[right]
-            cells[:, 2] = _RELATIONS[part.identical.astype(np.int64), part.distance]
-            cells[:, 3] = _SIMILARITIES[_ten_thousandths(part.similarity)]
-            cells[:, 4] = clusters[result.clusters.label[part.left]]
-            file.write("".join(cells.ravel().tolist()))
+        rows = partial(_written, result, clusters, spreadsheet)
+        for text in in_order(rows, result.parts(), result.settings.workers):
+            file.write(text)
+
+
+def _written(result: ScanResult, clusters: NDArray[np.object_], spreadsheet: bool, low: int) -> str:
+    """Return a part of the pairs as CSV. There can be millions; written cell by cell they would
+    take longer than to be found."""
+    part, ids, left, right = result.named(low)
+    names = np.array([_cell(id, spreadsheet) for id in ids], object)
+    cells = np.empty((len(part), 5), object)
+    cells[:, 0] = (names + ",")[left]
+    cells[:, 1] = names[right]
+    cells[:, 2] = _RELATIONS[part.identical.astype(np.int64), part.distance]
+    cells[:, 3] = _SIMILARITIES[_ten_thousandths(part.similarity)]
+    cells[:, 4] = clusters[result.clusters.label[part.left]]
+    return "".join(cells.ravel().tolist())
 
 
 def write_clusters(result: ScanResult, output: Output, spreadsheet: bool = False) -> None:

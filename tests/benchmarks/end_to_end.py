@@ -5,8 +5,8 @@
 The corpus is recombined from real texts: runs of 5 to 12 words, four in five of them from one part
 of the real texts, so that a document has a subject. Half of the bytes are families of 2 to 500
 versions with scattered edits, half are texts that are similar to nothing. It is made of blocks of
-10 MB with whole families, all shuffled together; slow contenders get the documents of the first
-blocks alone, which are like the whole.
+10 MB with whole families, all shuffled together; a slow contender can be given the documents of the
+first blocks alone, which are like the whole (--datasketch-megabytes 50).
 
 Each contender is a process of its own, timed from its start to its end, and may use all cores. The
 peers' scripts are below, as one would write them from the packages' READMEs, with the batch calls
@@ -33,6 +33,7 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -93,7 +94,7 @@ def main() -> int:
     )
     parser.add_argument("--corpus", type=Path, metavar="FILE", help="made if it is not there")
     parser.add_argument("--megabytes", type=peers.positive, default=500)
-    for name, megabytes in (("rensa", 500), ("gaoya", 500), ("datasketch", 50)):
+    for name, megabytes in (("rensa", 500), ("gaoya", 500), ("datasketch", 500)):
         parser.add_argument(
             f"--{name}-megabytes",
             type=peers.positive,
@@ -106,9 +107,9 @@ def main() -> int:
         "--workers",
         type=peers.positive,
         nargs="+",
-        default=[1, 2],
+        default=[2, 1],
         metavar="N",
-        help="run neardup with each, if its scan has the option (default: 1 2)",
+        help="run neardup with each, if its scan has the option (default: 2 1)",
     )
     parser.add_argument("--run", nargs=3, metavar=("PEER", "IN", "OUT"), help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -525,7 +526,8 @@ def watch(command: Sequence[str], environment: dict[str, str]) -> Run:
             if pid:
                 break
             if turn % 100 == 0:  # slows down what it looks at
-                peak = max(peak, sum(map(memory, tree(process.pid))))
+                held = sum(map(memory, tree(process.pid))) + files_in_memory(process.pid)
+                peak = max(peak, held)
             turn += 1
             time.sleep(0.02)
         seconds = time.perf_counter() - begin
@@ -558,6 +560,18 @@ def memory(pid: int) -> int:
         return 0
     found = re.search(r"^Pss:\s+(\d+) kB", text, re.MULTILINE)
     return int(found[1]) * 1024 if found else 0
+
+
+def files_in_memory(pid: int) -> int:
+    """Return the bytes of the files that a process has open in memory alone (memfd_create(2)),
+    which count as no process's."""
+    sizes = {}
+    with suppress(OSError):  # it may end meanwhile
+        for link in Path(f"/proc/{pid}/fd").iterdir():
+            if os.readlink(link).startswith("/memfd:"):
+                status = link.stat()
+                sizes[status.st_ino] = 512 * status.st_blocks
+    return sum(sizes.values())
 
 
 def make_up(corpus: Path) -> str:
