@@ -1,6 +1,6 @@
 # make demo    install into .venv, scan the examples, draw the clusters, write pairs.csv
 # make test    lint, types and all tests
-# make bench   speed beside other packages, in an environment of its own; ten minutes
+# make bench   speed beside other packages, in an environment of its own; ten to twenty minutes
 # make quality precision and recall on labelled corpora: DATA is a folder of folders with
 #              docs.jsonl (id, text) and oracle_pairs.csv (id1, id2, jaccard)
 

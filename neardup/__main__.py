@@ -22,7 +22,8 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     except SystemExit as end:
-        if end.code in (None, 0):
+        watched = sys.gettrace() or sys.getprofile()  # which tell what they saw at the end
+        if end.code in (None, 0) and not watched:
             _leave()
         raise
 

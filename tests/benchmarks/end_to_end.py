@@ -553,13 +553,14 @@ def tree(pid: int) -> Iterator[int]:
 
 
 def memory(pid: int) -> int:
-    """Return the bytes a process takes, its part of what it shares with others counted in part."""
+    """Return the bytes a process takes, its part of what it shares with others counted in part;
+    files in memory are counted by ``files_in_memory``."""
     try:
         text = Path(f"/proc/{pid}/smaps_rollup").read_text()
     except OSError:
         return 0
-    found = re.search(r"^Pss:\s+(\d+) kB", text, re.MULTILINE)
-    return int(found[1]) * 1024 if found else 0
+    found = dict(re.findall(r"^(Pss|Pss_Shmem):\s+(\d+) kB", text, re.MULTILINE))
+    return 1024 * (int(found.get("Pss", 0)) - int(found.get("Pss_Shmem", 0)))
 
 
 def files_in_memory(pid: int) -> int:
