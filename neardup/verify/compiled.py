@@ -104,7 +104,8 @@ def common(numbers: Int32Array, offsets: IntArray, left: IntArray, right: IntArr
 
 @njit(cache=True, nogil=True)
 def _bit_count(x):
-    """Count bits; the compiler knows this pattern and makes one instruction of it."""
+    """Count bits; the compiler knows this pattern and makes one instruction of it. Like that of
+    ``index.compiled``, but numba's cache looks only at the file of the kernel it compiles."""
     x = x - ((x >> _U(1)) & _U(0x5555555555555555))
     x = (x & _U(0x3333333333333333)) + ((x >> _U(2)) & _U(0x3333333333333333))
     x = (x + (x >> _U(4))) & _U(0x0F0F0F0F0F0F0F0F)
