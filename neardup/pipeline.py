@@ -287,11 +287,13 @@ def _digest(workers: int) -> Digest:
     can prepare texts with the same digest.
 
     Python's own hash of bytes is that, SipHash (Aumasson, Bernstein, INDOCRYPT 2012), at four times
-    the speed of BLAKE2b; but workers that are not forked have other keys, and PYTHONHASHSEED makes
-    the key known.
+    the speed of BLAKE2b; but workers that are not forked have other keys, PYTHONHASHSEED makes the
+    key known, and Python can be built with another hash, or one of 32 bits.
     """
     drawn = os.environ.get("PYTHONHASHSEED", "random") == "random"
-    if drawn and sys.hash_info.algorithm.startswith("siphash") and (workers == 1 or forks()):
+    info = sys.hash_info
+    strong = info.algorithm.startswith("siphash") and info.width == 64 and info.cutoff == 0
+    if drawn and strong and (workers == 1 or forks()):
         return hash
     return partial(_blake2b, os.urandom(16))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -344,11 +345,20 @@ def test_shingles_in_files_where_memory_cannot_be_shared(
     edges = all_edges(MANY)
     wanted = expected(MANY, edges, 0.2)
 
+    opened: list[int] = []
+
     def refuse(name: str) -> int:
-        raise PermissionError(1, "Operation not permitted")
+        if len(opened) == 3:
+            raise OSError(errno.EMFILE, "Too many open files")
+        opened.append(os.open(os.devnull, os.O_RDONLY))
+        return opened[-1]
 
     monkeypatch.setattr(os, "memfd_create", refuse, raising=False)
     assert len(confirm(MANY, edges, 0.2)) == len(wanted)
+    assert len(opened) == 3
+    for descriptor in opened:
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(descriptor)
     monkeypatch.delattr(os, "memfd_create")
     assert len(confirm(MANY, edges, 0.2)) == len(wanted)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))

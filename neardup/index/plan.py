@@ -41,8 +41,8 @@ class Costs(NamedTuple):
 
 # Measured with n = 10⁵ and 10⁶ random fingerprints, k = 3 to 12.
 NUMPY = Costs(25e-9, 1.3e-9)
-# A pair takes 0.07 ns with AVX-512, which counts bits eight words at a time, and 0.3 without; plans
-# chosen by the mean are at most a fifth slower than the best ones in either case.
+# A pair takes 0.07 ns with AVX-512, which counts bits eight words at a time, and 0.3 with AVX2;
+# plans chosen by the mean are at most a seventh slower than the best ones in either case.
 COMPILED = Costs(17e-9, 0.14e-9)
 
 # Designs of more tables would be somewhat cheaper from 10 million rows at k = 14 on, but to

@@ -4,7 +4,7 @@ first ones in memory, the others in temporary files, since they need more room t
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from mmap import mmap
 from tempfile import TemporaryDirectory
 from types import TracebackType
@@ -52,9 +52,11 @@ class Shelf:
         self._path = self._directory.name if self._directory else None
         self._memory: list[int] = []  # open files without a name; forked workers have them, too
         if chunks > 1 and hasattr(os, "memfd_create"):
-            with suppress(OSError):
+            try:
                 for _ in range(min(chunks, _IN_MEMORY)):
                     self._memory.append(os.memfd_create("neardup"))
+            except OSError:  # not allowed, or too many open files; others need some, too
+                self._close()
 
     def put(self, number: int, hashes: Hashes) -> Made:
         """Store the sets of a chunk of documents. ``add`` must be told of it, and of all chunks in
@@ -127,10 +129,14 @@ class Shelf:
         trace: TracebackType | None,
     ) -> None:
         self._arrays.clear()
-        for descriptor in self._memory:
-            os.close(descriptor)
+        self._close()
         if self._directory is not None:
             self._directory.cleanup()
+
+    def _close(self) -> None:
+        for descriptor in self._memory:
+            os.close(descriptor)
+        self._memory.clear()
 
     def __getstate__(self) -> dict[str, object]:
         # Workers that are not forked may use the directory, but not remove it; and only it.
